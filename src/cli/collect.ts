@@ -1,0 +1,43 @@
+// Owns the way from a path to the rows of a listing: headers are read, data never is.
+// Refuses to print and to order; the rows come as the files have them.
+
+import { type Dtype, openModel } from '../index.js';
+
+/** One tensor of a listing. Offsets are bytes from the end of its file's header, half open. */
+export interface Row {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly begin: number;
+  readonly end: number;
+  /** The shard's file name; undefined when the model is one file. */
+  readonly shard: string | undefined;
+}
+
+export interface Listing {
+  /** Shards in natural order, each by offset. */
+  readonly rows: readonly Row[];
+  /** Tensors in the model, those that the filter dropped included. */
+  readonly total: number;
+  readonly sharded: boolean;
+}
+
+/** The tensors of a file, an index or a directory whose name passes `keep`. Rejects as `openModel` does. */
+export async function collect(path: string, keep: (name: string) => boolean): Promise<Listing> {
+  const model = await openModel(path);
+  try {
+    const sharded = model.shards.length > 1;
+    const rows: Row[] = [];
+    let total = 0;
+    for (const { file, header } of model.shards) {
+      total += header.size;
+      const shard = sharded ? file : undefined;
+      for (const [name, { dtype, shape, data_offsets: offsets }] of header.entries()) {
+        if (keep(name)) rows.push({ name, dtype, shape, begin: offsets[0], end: offsets[1], shard });
+      }
+    }
+    return { rows, total, sharded };
+  } finally {
+    model.close();
+  }
+}

@@ -1,0 +1,39 @@
+// Owns `safetensors ls`: the table of tensors and its JSON twin.
+// Refuses to touch the file system and the stream: rows come in, pieces of text go out.
+
+import type { Listing, Row } from './collect.js';
+import { type Column, grouped, type Paint, printable, printableJson, table } from './terminal.js';
+
+/** The table, then a line with the total. Without `heading` only the rows, for other programs. */
+export function* listingText(
+  listing: Listing,
+  options: { readonly paint: Paint; readonly heading: boolean },
+): Generator<string> {
+  const { paint, heading } = options;
+  const columns: Column<Row>[] = [
+    { title: 'Tensor', cell: ({ name }) => (name === '' ? '""' : printable(name)) },
+    { title: 'Dtype', cell: ({ dtype }) => dtype, paint: paint.cyan },
+    { title: 'Shape', cell: ({ shape }) => `[${shape.join(', ')}]`, paint: paint.green },
+    { title: 'Offsets', cell: ({ begin, end }) => `[${begin}, ${end}]`, paint: paint.dim },
+  ];
+  if (listing.sharded) columns.push({ title: 'Shard', cell: ({ shard }) => printable(shard ?? ''), paint: paint.dim });
+  yield* table(columns, listing.rows, { paint, heading });
+  if (heading) yield `${totalOf(listing)}\n`;
+}
+
+function totalOf({ rows, total }: Listing): string {
+  const noun = total === 1 ? 'tensor' : 'tensors';
+  const shown = rows.length === total ? grouped(total) : `${grouped(rows.length)} of ${grouped(total)}`;
+  return `Total: ${shown} ${noun}`;
+}
+
+/** One JSON document, an array with an object a line, in the fields' spelling of the file. */
+export function* listingJson({ rows }: Listing): Generator<string> {
+  let separator = '[\n';
+  for (const { name, dtype, shape, begin, end, shard } of rows) {
+    // JSON.stringify leaves the shard out where there is none.
+    yield `${separator}  ${printableJson(JSON.stringify({ name, dtype, shape, data_offsets: [begin, end], shard }))}`;
+    separator = ',\n';
+  }
+  yield rows.length === 0 ? '[]\n' : '\n]\n';
+}
