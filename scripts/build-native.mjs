@@ -10,8 +10,10 @@ const ADDON = path.join(ROOT, 'build/Release/safetensors_mmap.node');
 const STAMP = path.join(ROOT, 'build/Release/built-from.json');
 
 /**
- * @typedef {{ status: 'built' | 'current', message: string }
- *   | { status: 'no tools' | 'failed', message: string, output: string }} NativeBuild
+ * @typedef {object} NativeBuild
+ * @property {'built' | 'current' | 'no tools' | 'failed'} status
+ * @property {string} message one line
+ * @property {string} output of the compiler when it failed, else empty
  */
 
 /**
@@ -32,7 +34,7 @@ function isCurrent(hash, werror) {
  */
 export function buildNative({ werror = false } = {}) {
   const hash = nativeHash();
-  if (isCurrent(hash, werror)) return { status: 'current', message: 'build/Release is up to date' };
+  if (isCurrent(hash, werror)) return { status: 'current', message: 'build/Release is up to date', output: '' };
   const missing = missingTools();
   if (missing.length > 0) return { status: 'no tools', message: `not found: ${missing.join(', ')}`, output: '' };
 
@@ -48,13 +50,14 @@ export function buildNative({ werror = false } = {}) {
   }
   writeFileSync(STAMP, `${JSON.stringify({ hash, platform: PLATFORM, werror })}\n`);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  return { status: 'built', message: `compiled into build/Release in ${seconds} s` };
+  return { status: 'built', message: `compiled into build/Release in ${seconds} s`, output: '' };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { CI } = process.env;
   const build = buildNative({ werror: process.argv.includes('--werror') });
-  if ('output' in build) process.stderr.write(build.output);
+  process.stderr.write(build.output);
   console.log(`native addon: ${build.status}: ${build.message}`);
-  const bearable = build.status === 'no tools' && prebuildPath() !== undefined && !process.env['CI'];
+  const bearable = build.status === 'no tools' && prebuildPath() !== undefined && !CI;
   if (build.status === 'failed' || (build.status === 'no tools' && !bearable)) process.exitCode = 1;
 }

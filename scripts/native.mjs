@@ -49,8 +49,9 @@ function answers(command) {
 /** The C++ compiler that make will call, or undefined. */
 export function compiler() {
   // CXX may hold a launcher and flags ("ccache g++ -m64"): its first word has to answer.
-  const chosen = process.env['CXX']?.trim().split(/\s+/)[0];
-  return [chosen, 'c++', 'g++', 'clang++'].find((name) => name !== undefined && name !== '' && answers(name));
+  const { CXX = '' } = process.env;
+  const chosen = CXX.trim().split(/\s+/)[0];
+  return [chosen, 'c++', 'g++', 'clang++'].find((name) => name && answers(name));
 }
 
 /**
@@ -63,7 +64,8 @@ export function missingTools() {
   const missing = [];
   if (compiler() === undefined) missing.push('a C++ compiler');
   if (!answers('make')) missing.push('make');
-  if (!answers(process.env['PYTHON'] ?? 'python3')) missing.push('python3');
+  const { PYTHON = 'python3' } = process.env;
+  if (!answers(PYTHON)) missing.push('python3');
   return missing;
 }
 
@@ -74,8 +76,8 @@ export function missingTools() {
  */
 export function gypEnvironment() {
   const prefix = path.dirname(path.dirname(process.execPath));
-  const given = process.env['npm_config_nodedir'];
-  if (given || !existsSync(path.join(prefix, 'include/node/common.gypi'))) return process.env;
+  const { npm_config_nodedir } = process.env;
+  if (npm_config_nodedir || !existsSync(path.join(prefix, 'include/node/common.gypi'))) return process.env;
   return { ...process.env, npm_config_nodedir: prefix };
 }
 

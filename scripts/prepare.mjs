@@ -6,7 +6,8 @@ import path from 'node:path';
 import { buildNative } from './build-native.mjs';
 import { PLATFORM, prebuildPath, ROOT, toolPath } from './native.mjs';
 
-const strict = Boolean(process.env['CI']);
+const { CI } = process.env;
+const strict = Boolean(CI);
 
 /** @param {string} line */
 function say(line) {

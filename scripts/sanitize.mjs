@@ -1,0 +1,95 @@
+// Owns the sanitizer run: builds the addon with AddressSanitizer and UBSan, then runs on it the tests that
+// map, detach, collect and exit. Refuses to pass when another addon than that one was loaded.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { compiler, ROOT, toolPath } from './native.mjs';
+import { runVitest } from './vitest.mjs';
+
+const HOME = path.join(ROOT, '.cache/sanitize');
+
+/** Test files that exercise the addon; directories that do not exist are left to vitest, which finds nothing in them. */
+const TESTS = ['test/lifetime/', 'test/native/'];
+
+/**
+ * Why the sanitizers cannot run here, or undefined.
+ * @returns {string | undefined}
+ */
+export function unavailable() {
+  if (process.platform !== 'linux') return 'the preloaded runtime is only set up for Linux';
+  const missing = ['cmake', 'gcc'].filter((tool) => spawnSync(tool, ['--version'], { stdio: 'ignore' }).status !== 0);
+  if (compiler() === undefined) missing.push('a C++ compiler');
+  if (missing.length > 0) return `not found: ${missing.join(', ')}`;
+  return existsSync(runtimeLibrary()) ? undefined : 'gcc has no libasan.so';
+}
+
+/** The sanitizer's runtime. It has to be loaded before everything else, and node was not linked with it. */
+function runtimeLibrary() {
+  return spawnSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' }).stdout?.trim() ?? '';
+}
+
+/** @returns {NodeJS.ProcessEnv} */
+function environment() {
+  return {
+    ...process.env,
+    LD_PRELOAD: runtimeLibrary(),
+    // node leaves its own memory to the system when it exits, so a leak check would report node and nothing else;
+    // the tests count live mappings instead.
+    ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=0:exitcode=66:allocator_may_return_null=1',
+    UBSAN_OPTIONS: 'halt_on_error=1:print_stacktrace=1',
+    SAFETENSORS_MMAP_PREBUILD: HOME,
+    SAFETENSORS_MMAP_EXPECT_SANITIZED: '1',
+  };
+}
+
+/** Compiles the addon under .cache/sanitize; throws when that fails. */
+export function buildSanitized() {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      toolPath('cmake-js/bin/cmake-js'),
+      'compile',
+      '--directory=native',
+      `--out=${path.join(HOME, 'build/Release')}`,
+      '--CDSAFETENSORS_MMAP_SANITIZE=ON',
+      '--log-level=error',
+    ],
+    { cwd: ROOT, encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`cmake-js ended with ${status}\n${stdout}${stderr}`);
+}
+
+/** Throws unless what the library's loader finds in this environment is the sanitized addon. */
+function verifyLoaded() {
+  const script =
+    "const found = require('node-gyp-build').resolve('.'); if (!require(found).sanitized) throw new Error(found);";
+  const { status, stderr } = spawnSync(process.execPath, ['-e', script], {
+    cwd: ROOT,
+    env: environment(),
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`the sanitized addon did not load (exit ${status})\n${stderr}`);
+}
+
+/**
+ * Builds, verifies and tests.
+ * @returns {import('./vitest.mjs').Counts}
+ */
+export function sanitize() {
+  buildSanitized();
+  verifyLoaded();
+  const tests = TESTS.filter((directory) => existsSync(path.join(ROOT, directory)));
+  return runVitest('sanitize', ['--project', 'unit', ...tests], { env: environment() });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { CI } = process.env;
+  const reason = unavailable();
+  if (reason !== undefined) {
+    console.log(`sanitizers: skipped, ${reason}`);
+    process.exitCode = CI ? 1 : 0;
+  } else {
+    process.exitCode = sanitize().failed > 0 ? 1 : 0;
+  }
+}

@@ -1,0 +1,26 @@
+// Owns which tests belong to which run: `unit` is everything in-process, `package` installs the tarball.
+// Refuses settings that hide a failure: no retries, no tests allowed to be missing.
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/package/**'],
+        },
+      },
+      {
+        test: {
+          name: 'package',
+          include: ['test/package/**/*.test.ts'],
+          // npm install and two compilations in an empty project.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
