@@ -1,0 +1,117 @@
+// Owns the copy of strided runs of bytes in JavaScript: the twin of native/gather, for where the addon is missing.
+// Bytes only: what the runs mean was decided before, and out-of-bounds plans are refused, not clipped.
+import { SafeTensorsError } from './errors.js';
+
+/** Runs of `runBytes` bytes; run [i, j, …] starts at byte `offset + i * strides[0] + j * strides[1] + …` of the source. */
+export interface StridedRuns {
+  readonly runBytes: number;
+  /** Outermost dimension first; none for a single run. */
+  readonly counts: readonly number[];
+  /** In bytes; may be negative. */
+  readonly strides: readonly number[];
+  readonly offset: number;
+}
+
+/** From this many bytes on, a run is copied faster as a block than in a loop. */
+const BLOCK_BYTES = 128;
+
+/**
+ * Copies all runs, in C order, to the start of `target`. The two must not overlap.
+ * @throws INVALID_ARGUMENT when `source` does not hold every run, or `target` is too short
+ */
+export function gatherBytes(source: Uint8Array, runs: StridedRuns, target: Uint8Array): void {
+  if (runs.runBytes === 0 || runs.counts.includes(0)) return;
+  requireBounds(source, runs, target);
+
+  // In words of 4 or 2 bytes where all addresses allow: the loop below then makes fewer turns.
+  const addresses = [runs.runBytes, runs.offset, source.byteOffset, target.byteOffset, ...runs.strides];
+  const word = [4, 2].find((bytes) => addresses.every((address) => address % bytes === 0)) ?? 1;
+  const from = inWords(source, word);
+  const to = inWords(target, word);
+  const run = runs.runBytes / word;
+  const strides = runs.strides.map((stride) => stride / word);
+
+  // The innermost dimension is a plain loop; the others turn like the wheels of an odometer.
+  const innermost = runs.counts.length - 1;
+  const innerCount = runs.counts[innermost] ?? 1;
+  const innerStride = strides[innermost] ?? 0;
+  const turns = new Array<number>(Math.max(innermost, 0)).fill(0);
+  let start = runs.offset / word;
+  let written = 0;
+  for (;;) {
+    if (runs.runBytes < BLOCK_BYTES) copyInLoop(from, start, innerStride, innerCount, run, to, written);
+    else copyInBlocks(from, start, innerStride, innerCount, run, to, written);
+    written += innerCount * run;
+
+    let wheel = innermost - 1;
+    for (; wheel >= 0; wheel--) {
+      turns[wheel]! += 1;
+      start += strides[wheel]!;
+      if (turns[wheel]! < runs.counts[wheel]!) break;
+      start -= turns[wheel]! * strides[wheel]!;
+      turns[wheel] = 0;
+    }
+    if (wheel < 0) return;
+  }
+}
+
+type Words = Uint8Array | Uint16Array | Uint32Array;
+
+function inWords(bytes: Uint8Array, word: number): Words {
+  if (word === 1) return bytes;
+  const length = Math.floor(bytes.byteLength / word);
+  if (word === 2) return new Uint16Array(bytes.buffer, bytes.byteOffset, length);
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, length);
+}
+
+function copyInLoop(
+  from: Words,
+  start: number,
+  stride: number,
+  count: number,
+  run: number,
+  to: Words,
+  written: number,
+): void {
+  let out = written;
+  for (let i = 0, at = start; i < count; i++, at += stride) {
+    for (let k = 0; k < run; k++) to[out++] = from[at + k]!;
+  }
+}
+
+function copyInBlocks(
+  from: Words,
+  start: number,
+  stride: number,
+  count: number,
+  run: number,
+  to: Words,
+  written: number,
+): void {
+  let out = written;
+  for (let i = 0, at = start; i < count; i++, at += stride, out += run) to.set(from.subarray(at, at + run), out);
+}
+
+function requireBounds(source: Uint8Array, runs: StridedRuns, target: Uint8Array): void {
+  let first = runs.offset;
+  let end = runs.offset + runs.runBytes;
+  let total = runs.runBytes;
+  runs.counts.forEach((count, dim) => {
+    const reach = (count - 1) * runs.strides[dim]!;
+    if (reach < 0) first += reach;
+    else end += reach;
+    total *= count;
+  });
+  if (!(first >= 0 && end <= source.byteLength)) {
+    throw new SafeTensorsError(
+      'INVALID_ARGUMENT',
+      `the runs reach from byte ${first} to ${end} of a source of ${source.byteLength} bytes`,
+    );
+  }
+  if (!(total <= target.byteLength)) {
+    throw new SafeTensorsError(
+      'INVALID_ARGUMENT',
+      `the runs have ${total} bytes, more than the ${target.byteLength} of the target`,
+    );
+  }
+}
