@@ -47,6 +47,12 @@
       'target_name': 'safetensors_mmap',
       'sources': [
         'native/addon.cc',
+        # Each kernel turns on its own instructions inside the file, so none needs flags here.
+        'native/convert_avx2.cc',
+        'native/convert_avx512.cc',
+        'native/convert_dispatch.cc',
+        'native/convert_neon.cc',
+        'native/convert_scalar.cc',
         'native/mapping_binding.cc',
       ],
       'conditions': [
