@@ -1,0 +1,39 @@
+// Owns: the table of exported functions. Refuses: everything else.
+#include <napi.h>
+
+#include "mapping_binding.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SAFETENSORS_MMAP_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SAFETENSORS_MMAP_SANITIZED 1
+#endif
+#ifndef SAFETENSORS_MMAP_SANITIZED
+#define SAFETENSORS_MMAP_SANITIZED 0
+#endif
+
+namespace safetensors_mmap {
+
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  exports["map"] = Napi::Function::New<MapFile>(env, "map");
+  exports["segment"] = Napi::Function::New<CreateSegment>(env, "segment");
+  exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
+  exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
+  exports["detach"] = Napi::Function::New<DetachBuffer>(env, "detach");
+  exports["liveMappings"] = Napi::Function::New<LiveMappings>(env, "liveMappings");
+  exports["allowsExternalBuffers"] =
+      Napi::Function::New<AllowsExternalBuffers>(env, "allowsExternalBuffers");
+  exports["sanitized"] = Napi::Boolean::New(env, SAFETENSORS_MMAP_SANITIZED != 0);
+  return exports;
+}
+
+}  // namespace safetensors_mmap
+
+static Napi::Object InitModule(Napi::Env env, Napi::Object exports) {
+  return safetensors_mmap::Init(env, exports);
+}
+
+NODE_API_MODULE(safetensors_mmap, InitModule)

@@ -1,0 +1,52 @@
+// Owns: one private mapping of a whole file and the count of those alive.
+// Refuses: reading a byte of it. Thread-safe: a Mapping is immutable, its last share may end on any thread.
+#ifndef SAFETENSORS_MMAP_MAPPING_H_
+#define SAFETENSORS_MMAP_MAPPING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace safetensors_mmap {
+
+enum class Protection {
+  // Pages may be written; a write stays in this process and never reaches the file.
+  kCopyOnWrite,
+  // A write to a page ends the process.
+  kReadOnly,
+};
+
+class Mapping {
+ public:
+  struct Result {
+    std::shared_ptr<Mapping> mapping;  // empty on failure
+    int error = 0;                     // errno on failure (POSIX numbers on every platform)
+  };
+
+  // Maps the first `size` bytes (size > 0) of an open file. The descriptor is
+  // borrowed and may be closed afterwards. When the system has no room for
+  // copy-on-write pages the mapping is read-only: ask protection().
+  static Result Map(int descriptor, std::size_t size, Protection wanted);
+
+  // How many mappings exist in this process, over all threads.
+  static std::int64_t LiveCount();
+
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::uint8_t* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  Protection protection() const { return protection_; }
+
+ private:
+  Mapping(std::uint8_t* data, std::size_t size, Protection protection);
+
+  std::uint8_t* const data_;
+  const std::size_t size_;
+  const Protection protection_;
+};
+
+}  // namespace safetensors_mmap
+
+#endif  // SAFETENSORS_MMAP_MAPPING_H_

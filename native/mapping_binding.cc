@@ -1,0 +1,134 @@
+#include "mapping_binding.h"
+
+#include <climits>
+#include <utility>
+
+#include "arguments.h"
+
+namespace safetensors_mmap {
+namespace {
+
+// One share of a mapping. A segment's finaliser deletes its share and does
+// nothing else, so it may run on any thread and after the environment is gone.
+struct Share {
+  std::shared_ptr<Mapping> mapping;
+};
+
+constexpr napi_type_tag kHandleTag = {0x5c0f3a1be2d94e67ULL, 0x9a71c4d80b6f2e35ULL};
+
+// Some runtimes abort at buffers of 32 GiB; none needs them.
+constexpr double kSegmentLimit = 32.0 * 1024 * 1024 * 1024 - 1;
+
+void DeleteShare(napi_env /*env*/, void* /*data*/, void* hint) { delete static_cast<Share*>(hint); }
+
+Share* ShareFrom(const Napi::Env& env, const Napi::Value& value) {
+  bool tagged = false;
+  if (value.IsExternal()) {
+    napi_check_object_type_tag(env, value, &kHandleTag, &tagged);
+  }
+  if (!tagged) {
+    Napi::TypeError::New(env, "not a mapping handle").ThrowAsJavaScriptException();
+    return nullptr;
+  }
+  return value.As<Napi::External<Share>>().Data();
+}
+
+}  // namespace
+
+std::shared_ptr<Mapping> MappingFrom(const Napi::Env& env, const Napi::Value& value) {
+  Share* share = ShareFrom(env, value);
+  if (share == nullptr) return nullptr;
+  if (share->mapping == nullptr) {
+    Napi::TypeError::New(env, "the mapping handle was released").ThrowAsJavaScriptException();
+  }
+  return share->mapping;
+}
+
+Napi::Value MapFile(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  std::int64_t descriptor = 0;
+  std::int64_t size = 0;
+  if (!ReadInteger(info, 0, "descriptor", 0, INT_MAX, &descriptor)) return env.Undefined();
+  if (!ReadInteger(info, 1, "size", 1, kMaxSafeInteger, &size)) return env.Undefined();
+  if (!info[2].IsBoolean()) {
+    Napi::TypeError::New(env, "readOnly is not a boolean").ThrowAsJavaScriptException();
+    return env.Undefined();
+  }
+  const Protection wanted =
+      info[2].As<Napi::Boolean>().Value() ? Protection::kReadOnly : Protection::kCopyOnWrite;
+  Mapping::Result result =
+      Mapping::Map(static_cast<int>(descriptor), static_cast<std::size_t>(size), wanted);
+  if (result.mapping == nullptr) return Napi::Number::New(env, result.error);
+
+  Share* share = new Share{std::move(result.mapping)};
+  Napi::External<Share> handle =
+      Napi::External<Share>::New(env, share, [](Napi::Env, Share* owned) { delete owned; });
+  if (env.IsExceptionPending()) return env.Undefined();
+  if (napi_type_tag_object(env, handle, &kHandleTag) != napi_ok) {
+    Napi::Error::New(env, "cannot tag a mapping handle").ThrowAsJavaScriptException();
+    return env.Undefined();
+  }
+  return handle;
+}
+
+Napi::Value CreateSegment(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
+  if (mapping == nullptr) return env.Undefined();
+  const double size = static_cast<double>(mapping->size());
+  std::int64_t offset = 0;
+  std::int64_t length = 0;
+  if (!ReadInteger(info, 1, "offset", 0, size, &offset)) return env.Undefined();
+  // Length 0 is refused: with it, some runtimes return a detached buffer.
+  const double most = std::fmin(size - static_cast<double>(offset), kSegmentLimit);
+  if (!ReadInteger(info, 2, "length", 1, most, &length)) return env.Undefined();
+
+  Share* share = new Share{mapping};
+  napi_value buffer = nullptr;
+  const napi_status status =
+      napi_create_external_arraybuffer(env, mapping->data() + offset,
+                                       static_cast<std::size_t>(length), DeleteShare, share, &buffer);
+  if (status == napi_ok) return Napi::Value(env, buffer);
+  // Only this status is known to leave the finaliser uncalled. After any other
+  // failure the runtime has run it or will, so the share is left to it: a
+  // double delete would be worse than a leak of one share.
+  if (status == napi_no_external_buffers_allowed) delete share;
+  if (env.IsExceptionPending()) env.GetAndClearPendingException();
+  return Napi::Number::New(env, status);
+}
+
+Napi::Value IsReadOnly(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Mapping> mapping = MappingFrom(info.Env(), info[0]);
+  if (mapping == nullptr) return info.Env().Undefined();
+  return Napi::Boolean::New(info.Env(), mapping->protection() == Protection::kReadOnly);
+}
+
+Napi::Value ReleaseMapping(const Napi::CallbackInfo& info) {
+  Share* share = ShareFrom(info.Env(), info[0]);
+  if (share != nullptr) share->mapping.reset();
+  return info.Env().Undefined();
+}
+
+Napi::Value DetachBuffer(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (!info[0].IsArrayBuffer()) {
+    Napi::TypeError::New(env, "buffer is not an ArrayBuffer").ThrowAsJavaScriptException();
+    return env.Undefined();
+  }
+  return Napi::Boolean::New(env, napi_detach_arraybuffer(env, info[0]) == napi_ok);
+}
+
+Napi::Value LiveMappings(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(Mapping::LiveCount()));
+}
+
+Napi::Value AllowsExternalBuffers(const Napi::CallbackInfo& info) {
+  static std::uint8_t probe[8] = {};
+  napi_value buffer = nullptr;
+  const napi_status status =
+      napi_create_external_arraybuffer(info.Env(), probe, sizeof(probe), nullptr, nullptr, &buffer);
+  if (info.Env().IsExceptionPending()) info.Env().GetAndClearPendingException();
+  return Napi::Boolean::New(info.Env(), status == napi_ok);
+}
+
+}  // namespace safetensors_mmap

@@ -1,0 +1,59 @@
+// Owns: mmap and munmap. Refuses: policy; what is asked for is mapped or an errno comes back.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <new>
+
+#include "mapping.h"
+
+namespace safetensors_mmap {
+namespace {
+
+std::atomic<std::int64_t> live_count{0};
+
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+void* MapPages(int descriptor, std::size_t size, Protection protection) {
+  // MAP_NORESERVE: without it the kernel charges every private writable page
+  // against the commit limit, and a model larger than memory is refused.
+  // mmap(2), "MAP_NORESERVE".
+  const int access = protection == Protection::kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
+  return mmap(nullptr, size, access, MAP_PRIVATE | MAP_NORESERVE, descriptor, 0);
+}
+
+}  // namespace
+
+Mapping::Mapping(std::uint8_t* data, std::size_t size, Protection protection)
+    : data_(data), size_(size), protection_(protection) {
+  live_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+Mapping::~Mapping() {
+  // Fails only for arguments that mmap did not return (munmap(2), EINVAL).
+  munmap(data_, size_);
+  live_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted) {
+  Protection granted = wanted;
+  void* pages = MapPages(descriptor, size, granted);
+  if (pages == MAP_FAILED && errno == ENOMEM && wanted == Protection::kCopyOnWrite) {
+    // Strict overcommit ignores MAP_NORESERVE; read-only pages are never charged.
+    granted = Protection::kReadOnly;
+    pages = MapPages(descriptor, size, granted);
+  }
+  if (pages == MAP_FAILED) return {nullptr, errno};
+  Mapping* mapping = new (std::nothrow) Mapping(static_cast<std::uint8_t*>(pages), size, granted);
+  if (mapping == nullptr) {
+    munmap(pages, size);
+    return {nullptr, ENOMEM};
+  }
+  return {std::shared_ptr<Mapping>(mapping), 0};
+}
+
+std::int64_t Mapping::LiveCount() { return live_count.load(std::memory_order_relaxed); }
+
+}  // namespace safetensors_mmap

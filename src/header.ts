@@ -1,0 +1,179 @@
+// Owns the header as the library and its users see it: names, dtypes, shapes, offsets and metadata, in order of offset.
+// Refuses what breaks the format, by the order of checks in docs/format.md. Never sees a file.
+
+import type { TensorColumns } from './columns.js';
+import { DTYPES, type Dtype } from './dtype.js';
+import { SafeTensorsError } from './errors.js';
+import { expectByte, skipWhitespace } from './json.js';
+import { checkLayout, shapeOf } from './layout.js';
+import { NameIndex } from './names.js';
+import { exactNumbers, scanHeader } from './scanner.js';
+import { planSegments, type SegmentPlan } from './segments.js';
+import { notFound } from './suggestions.js';
+
+/** Bytes before the header: its length, unsigned, little-endian. */
+export const PREFIX_LENGTH = 8;
+
+/** The format's own limit for the header, in bytes. */
+export const MAX_HEADER_LENGTH = 100_000_000;
+
+/** A tensor's entry, as it stands in the file. Offsets count bytes from the end of the header, half open. */
+export interface TensorInfo {
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly data_offsets: readonly [begin: number, end: number];
+}
+
+/** Everything that a file says of its tensors. Made by `readHeader`; also the `header` of an open file. */
+export class Header {
+  /** The file, where there is one. */
+  readonly path: string | undefined;
+  /** Length of the file in bytes. */
+  readonly byteLength: number;
+  /** Length of the header in bytes, without the 8 bytes that give it. */
+  readonly headerLength: number;
+  /** `__metadata__`; empty when the file has none. */
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly #columns: TensorColumns;
+  readonly #names: NameIndex;
+
+  /** @internal */
+  constructor(bytes: Uint8Array, byteLength: number, path: string | undefined) {
+    const scanned = scanHeader(bytes);
+    const { columns } = scanned;
+    columns.sort();
+    columns.trim();
+    const names = new NameIndex(
+      { bytes: scanned.bytes, begin: columns.nameBegin, end: columns.nameEnd },
+      columns.hash,
+      columns.count,
+    );
+    columns.hash = new Int32Array(0); // of use only to find names that stand twice
+    checkLayout(columns, byteLength - PREFIX_LENGTH - bytes.length, {
+      name: (position) => names.name(position),
+      exact: (position) => {
+        const colon = expectByte(scanned.bytes, columns.nameEnd[position]! + 1, 0x3a);
+        return exactNumbers(scanned.bytes, skipWhitespace(scanned.bytes, colon));
+      },
+    });
+    this.path = path;
+    this.byteLength = byteLength;
+    this.headerLength = bytes.length;
+    this.metadata = scanned.metadata;
+    this.#columns = columns;
+    this.#names = names;
+  }
+
+  /** How many tensors there are. */
+  get size(): number {
+    return this.#columns.count;
+  }
+
+  /** Where the data starts in the file, in bytes. */
+  get dataOffset(): number {
+    return PREFIX_LENGTH + this.headerLength;
+  }
+
+  has(name: string): boolean {
+    return this.positionOf(name) >= 0;
+  }
+
+  /** dtype, shape and data_offsets of one tensor, frozen. Throws TENSOR_NOT_FOUND. */
+  info(name: string): TensorInfo {
+    return this.infoAt(this.requirePosition(name));
+  }
+
+  /** Names in order of offset. */
+  *keys(): Generator<string, undefined, unknown> {
+    for (let i = 0; i < this.size; i++) yield this.nameAt(i);
+  }
+
+  /** Names and infos in order of offset. */
+  *entries(): Generator<[string, TensorInfo], undefined, unknown> {
+    for (let i = 0; i < this.size; i++) yield [this.nameAt(i), this.infoAt(i)];
+  }
+
+  [Symbol.iterator](): Generator<[string, TensorInfo], undefined, unknown> {
+    return this.entries();
+  }
+
+  // By position, for the classes that hand out tensors: 0 is the first in order of offset.
+
+  /** @internal Position of a name, or -1. */
+  positionOf(name: string): number {
+    return this.#names.find(name);
+  }
+
+  /** @internal Position of a name; throws TENSOR_NOT_FOUND, naming the closest names. */
+  requirePosition(name: string): number {
+    const position = this.positionOf(name);
+    if (position < 0) throw notFound(name, this.keys(), this.size, this.path);
+    return position;
+  }
+
+  /** @internal */
+  nameAt(position: number): string {
+    return this.#names.name(position);
+  }
+
+  /** @internal */
+  dtypeAt(position: number): Dtype {
+    return DTYPES[this.#columns.dtype[position]!]!;
+  }
+
+  /** @internal */
+  shapeAt(position: number): number[] {
+    return shapeOf(this.#columns, position);
+  }
+
+  /** @internal Relative to the end of the header. */
+  beginAt(position: number): number {
+    return this.#columns.begin[position]!;
+  }
+
+  /** @internal Relative to the end of the header. */
+  endAt(position: number): number {
+    return this.#columns.end[position]!;
+  }
+
+  /** @internal */
+  infoAt(position: number): TensorInfo {
+    return Object.freeze({
+      dtype: this.dtypeAt(position),
+      shape: Object.freeze(this.shapeAt(position)),
+      data_offsets: Object.freeze([this.beginAt(position), this.endAt(position)] as const),
+    });
+  }
+
+  /** @internal */
+  planSegments(shifted: boolean): SegmentPlan {
+    return planSegments(this.#columns, this.dataOffset, shifted);
+  }
+}
+
+/**
+ * Reads the 8 bytes before the header. Returns the header's length; throws HEADER_TOO_SMALL, HEADER_TOO_LARGE or
+ * INVALID_HEADER_LENGTH. `byteLength` is that of the file, `maxHeaderLength` the limit in bytes.
+ */
+export function headerLengthOf(prefix: Uint8Array, byteLength: number, maxHeaderLength: number): number {
+  if (byteLength < PREFIX_LENGTH || prefix.length < PREFIX_LENGTH) {
+    throw new SafeTensorsError(
+      'HEADER_TOO_SMALL',
+      `the file has ${byteLength} bytes, fewer than the ${PREFIX_LENGTH} that give the length of the header`,
+    );
+  }
+  const length = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_LENGTH).getBigUint64(0, true);
+  if (length > BigInt(maxHeaderLength)) {
+    throw new SafeTensorsError(
+      'HEADER_TOO_LARGE',
+      `the header claims ${length} bytes; the limit is ${maxHeaderLength}`,
+    );
+  }
+  if (BigInt(PREFIX_LENGTH) + length > BigInt(byteLength)) {
+    throw new SafeTensorsError(
+      'INVALID_HEADER_LENGTH',
+      `the header claims ${length} bytes, but only ${byteLength - PREFIX_LENGTH} follow its length`,
+    );
+  }
+  return Number(length);
+}

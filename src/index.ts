@@ -1,0 +1,14 @@
+// Owns the list of public names. Refuses code of its own.
+
+import './host.js';
+
+export type { DataOf, Dtype, TensorData } from './dtype.js';
+export { type ErrorCode, SafeTensorsError } from './errors.js';
+export type { Header, TensorInfo } from './header.js';
+export { openModel, SafeTensorsModel, type Shard } from './model.js';
+export { open, openSync, parse, readHeader } from './open.js';
+export type { OpenOptions } from './options.js';
+export { SafeTensors } from './safetensors.js';
+export type { Backend, Protection } from './source.js';
+export { type Misaligned, TensorView } from './tensor.js';
+export { TensorMap } from './tensor-map.js';

@@ -1,0 +1,149 @@
+// Owns a mapped file: one cached buffer for each segment, each keeping the mapping alive by itself.
+// Refuses ranges across segments, and buffers longer than the runtime takes.
+
+import { constants } from 'node:buffer';
+import { getSystemErrorName } from 'node:util';
+
+import { type MappingHandle, type NativeBinding, nativeBinding } from './binding.js';
+import { SafeTensorsError } from './errors.js';
+import type { SegmentPlan } from './segments.js';
+import type { Protection, Source } from './source.js';
+
+/** Longest external buffer: 4 GiB on Node 20. Later ones name no limit that they keep: some abort at 32 GiB. */
+export const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
+
+/** A buffer over part of a segment starts at a multiple of the widest element. */
+const WIDEST = 8;
+
+// Taken before anyone can replace it. Node 20 does not have it.
+const transfer: ((this: ArrayBuffer, length: number) => ArrayBuffer) | undefined = Reflect.get(
+  ArrayBuffer.prototype,
+  'transfer',
+);
+
+/** How many mappings this process holds, over all threads and all copies of this library. */
+export function liveMappings(): number {
+  return nativeBinding().liveMappings();
+}
+
+/** Whether this runtime can hand out mapped memory at all. Throws BINDING_NOT_FOUND. */
+export function canMap(): boolean {
+  return nativeBinding().allowsExternalBuffers();
+}
+
+export class MappedSource implements Source {
+  readonly backend = 'mmap';
+  readonly protection: Protection;
+  readonly aliases = true;
+  readonly maxLength = MAX_BUFFER_LENGTH;
+  readonly #binding: NativeBinding;
+  readonly #handle: MappingHandle;
+  readonly #plan: SegmentPlan;
+  readonly #segments: (ArrayBuffer | undefined)[];
+  /** Buffers over parts of segments that are themselves too long for one. */
+  #parts: WeakRef<ArrayBuffer>[] = [];
+  #lastSegment = 0;
+
+  /** Maps a file of `byteLength` bytes; the descriptor may be closed afterwards. Throws the system's error. */
+  constructor(descriptor: number, byteLength: number, protection: Protection, plan: SegmentPlan) {
+    this.#binding = nativeBinding();
+    const handle = this.#binding.map(descriptor, byteLength, protection === 'read-only');
+    if (typeof handle === 'number') throw systemError(handle, byteLength);
+    this.#handle = handle;
+    this.protection = this.#binding.isReadOnly(handle) ? 'read-only' : 'copy-on-write';
+    this.#plan = plan;
+    this.#segments = new Array(plan.begin.length);
+  }
+
+  bytes(begin: number, end: number): Uint8Array {
+    const k = this.#segmentOf(begin);
+    const from = this.#plan.begin[k]!;
+    const to = this.#plan.end[k]!;
+    if (to - from > MAX_BUFFER_LENGTH) return this.#part(begin, end);
+    let buffer = this.#segments[k];
+    // A length of 0: the user has moved the buffer elsewhere, which keeps its own share of the mapping.
+    if (buffer === undefined || buffer.byteLength === 0) {
+      buffer = this.#create(from, to);
+      this.#segments[k] = buffer;
+    }
+    return new Uint8Array(buffer, begin - from, end - begin);
+  }
+
+  byteOffsetOf(begin: number): number {
+    return begin - this.#plan.begin[this.#segmentOf(begin)]!;
+  }
+
+  close(): void {
+    this.#binding.release(this.#handle);
+    for (const buffer of this.#segments) if (buffer !== undefined) this.#detach(buffer);
+    for (const part of this.#parts) {
+      const buffer = part.deref();
+      if (buffer !== undefined) this.#detach(buffer);
+    }
+    this.#segments.fill(undefined);
+    this.#parts = [];
+  }
+
+  /** The segment that holds a byte which belongs to some tensor: the last one to begin at or before it. */
+  #segmentOf(begin: number): number {
+    const { begin: begins, end: ends } = this.#plan;
+    const last = this.#lastSegment;
+    if (begin >= begins[last]! && begin < ends[last]!) return last;
+    let low = 0;
+    let high = begins.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (begins[middle]! <= begin) low = middle;
+      else high = middle - 1;
+    }
+    this.#lastSegment = low;
+    return low;
+  }
+
+  #part(begin: number, end: number): Uint8Array {
+    const from = begin - ((begin - this.#plan.begin[this.#segmentOf(begin)]!) % WIDEST);
+    if (this.#parts.length >= 64) this.#parts = this.#parts.filter((part) => part.deref() !== undefined);
+    const buffer = this.#create(from, end);
+    this.#parts.push(new WeakRef(buffer));
+    return new Uint8Array(buffer, begin - from, end - begin);
+  }
+
+  #create(begin: number, end: number): ArrayBuffer {
+    // Asked first: on Node 20 a call that fails has already given the memory back.
+    if (end - begin > MAX_BUFFER_LENGTH) {
+      throw new SafeTensorsError(
+        'BUFFER_TOO_LARGE',
+        `${end - begin} bytes are more than one buffer of this runtime can hold (${MAX_BUFFER_LENGTH})`,
+      );
+    }
+    const buffer = this.#binding.segment(this.#handle, begin, end - begin);
+    if (typeof buffer === 'number') {
+      throw new SafeTensorsError(
+        'BUFFER_TOO_LARGE',
+        `the runtime refused a buffer of ${end - begin} bytes (Node-API status ${buffer})`,
+      );
+    }
+    return buffer;
+  }
+
+  #detach(buffer: ArrayBuffer): void {
+    if (transfer === undefined) {
+      this.#binding.detach(buffer);
+      return;
+    }
+    try {
+      transfer.call(buffer, 0);
+    } catch {
+      // Moved away or marked untransferable by the user: the buffer keeps its share, and the mapping lives until it goes.
+    }
+  }
+}
+
+function systemError(errno: number, byteLength: number): Error {
+  const code = getSystemErrorName(-errno);
+  return Object.assign(new Error(`${code}: cannot map ${byteLength} bytes, mmap`), {
+    errno: -errno,
+    code,
+    syscall: 'mmap',
+  });
+}

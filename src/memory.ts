@@ -1,0 +1,38 @@
+// Owns a file that is in memory already: ranges are views on the caller's bytes.
+// Refuses bytes that the caller has transferred away or resized since.
+
+import { SafeTensorsError } from './errors.js';
+import type { Protection, Source } from './source.js';
+
+export class MemorySource implements Source {
+  readonly backend = 'memory';
+  readonly protection: Protection | undefined = undefined;
+  readonly aliases = true;
+  readonly maxLength = Number.MAX_SAFE_INTEGER;
+  readonly #bytes: Uint8Array;
+  readonly #byteLength: number;
+  readonly #byteOffset: number;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#byteLength = bytes.byteLength;
+    this.#byteOffset = bytes.byteOffset;
+  }
+
+  bytes(begin: number, end: number): Uint8Array {
+    if (this.#bytes.byteLength !== this.#byteLength) {
+      throw new SafeTensorsError(
+        'CLOSED',
+        `the ${this.#byteLength} bytes given to parse() were transferred away or resized (now ${this.#bytes.byteLength})`,
+      );
+    }
+    return new Uint8Array(this.#bytes.buffer, this.#byteOffset + begin, end - begin);
+  }
+
+  byteOffsetOf(begin: number): number {
+    return this.#byteOffset + begin;
+  }
+
+  /** The memory is the caller's, so views stay as they are. */
+  close(): void {}
+}

@@ -1,0 +1,257 @@
+// Owns a model of one or many files: finding its shards, checking that they fit the index, mapping each on first use.
+// Refuses a model whose index and shards disagree; bytes and views are the single file's affair.
+
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { quote, SafeTensorsError } from './errors.js';
+import type { Header, TensorInfo } from './header.js';
+import { compareNatural } from './natural.js';
+import { type FileIdentity, openIdentified, readIdentified } from './open.js';
+import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
+import type { SafeTensors } from './safetensors.js';
+import { parseShardIndex, type ShardIndex } from './shard-index.js';
+import { notFound } from './suggestions.js';
+import type { TensorView } from './tensor.js';
+import { TensorMap } from './tensor-map.js';
+
+/** Headers are read this many at a time, so that a thousand shards need no thousand descriptors. */
+const READ_AT_ONCE = 8;
+
+const INDEX_SUFFIX = '.safetensors.index.json';
+const FILE_SUFFIX = '.safetensors';
+
+/** Names that an index or a lone file has by convention, preferred where a directory holds several. */
+const USUAL_NAMES = ['model', 'diffusion_pytorch_model', 'pytorch_model', 'adapter_model'];
+
+/** One file of a model. */
+export interface Shard {
+  /** File name, as the index gives it. */
+  readonly file: string;
+  readonly path: string;
+  readonly header: Header;
+}
+
+/**
+ * Opens a model: a directory (its index, else its single .safetensors file), an index, or a file. Reads and checks every
+ * header at once; maps a shard when one of its tensors is first asked for. Throws INVALID_INDEX, SHARD_MISSING,
+ * UNSAFE_SHARD_NAME, whatever `open` throws, and SHARD_CHANGED later when a file was replaced before it was mapped.
+ */
+export async function openModel(path: string | URL, options?: OpenOptions): Promise<SafeTensorsModel> {
+  const resolved = resolveOptions(options);
+  const given = path instanceof URL ? fileURLToPath(path) : path;
+  const file = (await stat(given)).isDirectory() ? await findInDirectory(given) : given;
+  if (!file.endsWith('.json')) {
+    const { header, identity } = await readIdentified(file, options);
+    const shard = { file: basename(file), path: file, header, identity };
+    return new SafeTensorsModel(given, [shard], undefined, resolved);
+  }
+  const index = parseShardIndex(await readFile(file), file);
+  const shards = await readShards(dirname(file), index, options);
+  requireAgreement(index, shards, file);
+  return new SafeTensorsModel(given, shards, index, resolved);
+}
+
+/** A model of one or many files, read as one map of names to tensors. Made by `openModel`. */
+export class SafeTensorsModel extends TensorMap {
+  /** As given to openModel. */
+  readonly path: string;
+  /** Metadata of the index, or of the single file. */
+  readonly metadata: ReadonlyMap<string, string>;
+  /** The files, in natural order of their names. */
+  readonly shards: readonly Shard[];
+  readonly size: number;
+  /** Length of all files together, in bytes. */
+  readonly byteLength: number;
+  readonly #index: ShardIndex | undefined;
+  readonly #identities: readonly FileIdentity[];
+  readonly #options: ResolvedOptions;
+  readonly #open: (SafeTensors | undefined)[];
+  #closed = false;
+
+  /** @internal */
+  constructor(
+    path: string,
+    shards: readonly IdentifiedShard[],
+    index: ShardIndex | undefined,
+    options: ResolvedOptions,
+  ) {
+    super();
+    this.path = path;
+    this.shards = shards.map((shard) => Object.freeze({ file: shard.file, path: shard.path, header: shard.header }));
+    this.metadata = index?.metadata ?? shards[0]!.header.metadata;
+    this.size = index?.weightMap.size ?? shards[0]!.header.size;
+    this.byteLength = shards.reduce((sum, shard) => sum + shard.header.byteLength, 0);
+    this.#index = index;
+    this.#identities = shards.map((shard) => shard.identity);
+    this.#options = options;
+    this.#open = new Array(shards.length);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** How the shards that are mapped so far are backed; before the first, how they are meant to be. */
+  get backend(): SafeTensors['backend'] {
+    const opened = this.#open.find((file) => file !== undefined);
+    return opened?.backend ?? (this.#options.backend === 'read' ? 'read' : 'mmap');
+  }
+
+  /** The same for the protection of their pages; undefined where nothing is mapped. */
+  get protection(): SafeTensors['protection'] {
+    const opened = this.#open.find((file) => file !== undefined);
+    if (opened !== undefined) return opened.protection;
+    return this.backend === 'read' ? undefined : this.#options.protection;
+  }
+
+  /** File name of the shard that holds a tensor. Throws TENSOR_NOT_FOUND. */
+  shardOf(name: string): string {
+    return this.shards[this.#requireShard(name)]!.file;
+  }
+
+  has(name: string): boolean {
+    return this.#shardOf(name) >= 0;
+  }
+
+  tensor(name: string): TensorView {
+    this.#requireOpen();
+    return this.#file(this.#requireShard(name)).tensor(name);
+  }
+
+  override get(name: string): TensorView | undefined {
+    this.#requireOpen();
+    return super.get(name);
+  }
+
+  info(name: string): TensorInfo {
+    return this.shards[this.#requireShard(name)]!.header.info(name);
+  }
+
+  *keys(): Generator<string, undefined, unknown> {
+    for (let k = 0; k < this.shards.length; k++) {
+      for (const name of this.shards[k]!.header.keys()) if (this.#shardOf(name) === k) yield name;
+    }
+  }
+
+  *values(): Generator<TensorView, undefined, unknown> {
+    for (const name of this.keys()) yield this.tensor(name);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const file of this.#open) file?.close();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'SafeTensorsModel';
+  }
+
+  #shardOf(name: string): number {
+    if (this.#index !== undefined) return this.#index.weightMap.get(name) ?? -1;
+    return this.shards[0]!.header.has(name) ? 0 : -1;
+  }
+
+  #requireShard(name: string): number {
+    const shard = this.#shardOf(name);
+    if (shard < 0) throw notFound(name, this.keys(), this.size, this.path);
+    return shard;
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new SafeTensorsError('CLOSED', `${quote(this.path)} is closed`, { path: this.path });
+  }
+
+  #file(position: number): SafeTensors {
+    const { header, path } = this.shards[position]!;
+    this.#open[position] ??= openIdentified(header, path, this.#identities[position]!, this.#options);
+    return this.#open[position];
+  }
+}
+
+interface IdentifiedShard extends Shard {
+  readonly identity: FileIdentity;
+}
+
+async function readShards(
+  directory: string,
+  index: ShardIndex,
+  options: OpenOptions | undefined,
+): Promise<IdentifiedShard[]> {
+  const shards: IdentifiedShard[] = new Array(index.shards.length);
+  let next = 0;
+  const worker = async () => {
+    while (next < index.shards.length) {
+      const position = next++;
+      shards[position] = await readShard(directory, index.shards[position]!, options);
+    }
+  };
+  await Promise.all(Array.from({ length: READ_AT_ONCE }, worker));
+  return shards;
+}
+
+async function readShard(directory: string, file: string, options: OpenOptions | undefined): Promise<IdentifiedShard> {
+  const path = join(directory, file);
+  try {
+    return { file, path, ...(await readIdentified(path, options)) };
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+    throw new SafeTensorsError(
+      'SHARD_MISSING',
+      `the index names the shard ${quote(file)}, which is not in ${quote(directory)}`,
+      {
+        path,
+        cause,
+      },
+    );
+  }
+}
+
+/** Every tensor of the index must be in its shard, and in no other. */
+function requireAgreement(index: ShardIndex, shards: readonly Shard[], path: string): void {
+  for (const [name, position] of index.weightMap) {
+    if (shards[position]!.header.has(name)) continue;
+    throw new SafeTensorsError(
+      'INVALID_INDEX',
+      `${quote(path)}: tensor ${quote(name)} should be in shard ${quote(shards[position]!.file)}, which lacks it`,
+      { path, tensor: name },
+    );
+  }
+  shards.forEach((shard, position) => {
+    for (const name of shard.header.keys()) {
+      const other = index.weightMap.get(name);
+      if (other === undefined || other === position) continue;
+      throw new SafeTensorsError(
+        'INVALID_INDEX',
+        `${quote(path)}: tensor ${quote(name)} is in two shards, ${quote(shards[other]!.file)} and ${quote(shard.file)}`,
+        { path, tensor: name },
+      );
+    }
+  });
+}
+
+/** The index of a directory, else its single file. */
+async function findInDirectory(directory: string): Promise<string> {
+  const names = (await readdir(directory)).sort(compareNatural);
+  for (const suffix of [INDEX_SUFFIX, FILE_SUFFIX]) {
+    const found = names.filter((name) => name.endsWith(suffix));
+    const usual = USUAL_NAMES.map((name) => name + suffix).find((name) => found.includes(name));
+    if (found.length === 1 || usual !== undefined) return join(directory, usual ?? found[0]!);
+    if (found.length > 1) throw undecided(directory, `${found.length} candidates: ${listed(found)}`);
+  }
+  throw undecided(directory, names.length === 0 ? 'it is empty' : `no *${FILE_SUFFIX} among ${listed(names)}`);
+}
+
+function undecided(directory: string, why: string): SafeTensorsError {
+  return new SafeTensorsError(
+    'SHARD_MISSING',
+    `${quote(directory)} does not say which model to open: ${why}. Give the path of a file or an index`,
+    { path: directory },
+  );
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(quote).join(', ');
+  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+}

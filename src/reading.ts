@@ -1,0 +1,79 @@
+// Owns a file that is read piece by piece: every range is one exact read into memory of its own.
+// Refuses a range that the file no longer has.
+
+import { constants } from 'node:buffer';
+import { closeSync, read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+import { SafeTensorsError } from './errors.js';
+import type { Protection, Source } from './source.js';
+
+/** One read call moves fewer than 2^31 bytes. */
+const MOST_PER_CALL = 2 ** 30;
+
+// A file that is dropped without close() must not keep its descriptor.
+const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
+  if (held.descriptor >= 0) closeSync(held.descriptor);
+});
+
+const readAsync = promisify(read);
+
+/** Reads [begin, end) of a file; throws TRUNCATED_DATA when it ends before. */
+export function readRangeSync(descriptor: number, begin: number, end: number): Uint8Array {
+  const target = new Uint8Array(end - begin);
+  for (let done = 0; done < target.length; ) {
+    const count = readSync(descriptor, target, done, Math.min(target.length - done, MOST_PER_CALL), begin + done);
+    if (count === 0) throw shortened(begin, end, done);
+    done += count;
+  }
+  return target;
+}
+
+/** The same off the event loop. */
+export async function readRange(descriptor: number, begin: number, end: number): Promise<Uint8Array> {
+  const target = new Uint8Array(end - begin);
+  for (let done = 0; done < target.length; ) {
+    const wanted = Math.min(target.length - done, MOST_PER_CALL);
+    const { bytesRead } = await readAsync(descriptor, target, done, wanted, begin + done);
+    if (bytesRead === 0) throw shortened(begin, end, done);
+    done += bytesRead;
+  }
+  return target;
+}
+
+function shortened(begin: number, end: number, done: number): SafeTensorsError {
+  return new SafeTensorsError(
+    'TRUNCATED_DATA',
+    `the file ends at byte ${begin + done}, inside the range [${begin}, ${end}): it has become shorter since it was opened`,
+  );
+}
+
+export class ReadingSource implements Source {
+  readonly backend = 'read';
+  readonly protection: Protection | undefined = undefined;
+  readonly aliases = false;
+  readonly maxLength = constants.MAX_LENGTH;
+  readonly #held: { descriptor: number };
+
+  /** Takes the descriptor over. */
+  constructor(descriptor: number) {
+    this.#held = { descriptor };
+    forgotten.register(this, this.#held, this);
+  }
+
+  bytes(begin: number, end: number): Uint8Array {
+    return readRangeSync(this.#held.descriptor, begin, end);
+  }
+
+  byteOffsetOf(): number {
+    return 0;
+  }
+
+  close(): void {
+    const { descriptor } = this.#held;
+    if (descriptor < 0) return;
+    this.#held.descriptor = -1;
+    forgotten.unregister(this);
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,442 @@
+// Owns the one pass over the bytes of a header: from JSON to columns, every rule of the grammar and of an entry checked.
+// Refuses what is not strict JSON of the format's shape; where tensors lie is layout.ts's to judge.
+//
+// The common spelling of an entry is read inline; whatever is spelled otherwise (white space apart) goes through json.ts.
+
+import { Buffer, isUtf8 } from 'node:buffer';
+
+import { TensorColumns } from './columns.js';
+import { DTYPES, dtypeCode } from './dtype.js';
+import { type ErrorCode, quote, SafeTensorsError } from './errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  decodeString,
+  expectByte,
+  expectEnd,
+  jsonFault,
+  KeySet,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipString,
+  skipValue,
+  skipWhitespace,
+  walkObject,
+} from './json.js';
+import { HASH_PRIME, HASH_SEED, hashBytes } from './names.js';
+
+export const METADATA_KEY = '__metadata__';
+
+/** Fields of an entry, as bits of those seen. */
+const DTYPE = 1;
+const SHAPE = 2;
+const OFFSETS = 4;
+const ALL_FIELDS = DTYPE | SHAPE | OFFSETS;
+
+// A tensor of a language model takes about this many bytes of header.
+const TYPICAL_ENTRY = 112;
+
+const MAX_U64 = 2n ** 64n - 1n;
+
+const encoder = new TextEncoder();
+
+export interface ScannedHeader {
+  /** The header's bytes; a copy when names had escapes, which are resolved in place. */
+  readonly bytes: Uint8Array;
+  readonly columns: TensorColumns;
+  readonly metadata: ReadonlyMap<string, string>;
+}
+
+/** Scans a header (without its 8 bytes of length). Throws INVALID_HEADER_* and the errors of entries and metadata. */
+export function scanHeader(bytes: Uint8Array): ScannedHeader {
+  if (!isUtf8(bytes))
+    throw new SafeTensorsError('INVALID_HEADER_UTF8', `the header (${bytes.length} bytes) is not valid UTF-8`);
+  return new Scanner(bytes).scan();
+}
+
+class Scanner {
+  #bytes: Uint8Array;
+  #ownsBytes = false;
+  readonly #columns: TensorColumns;
+  #metadata: Map<string, string> | undefined;
+  #hasMetadata = false;
+  /** Code of the dtype that `#dtypeField` read last; most tensors of a file share one. */
+  #lastDtype = -1;
+  /** Value that `#integer` read last. */
+  #value = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#columns = new TensorColumns(Math.ceil(bytes.length / TYPICAL_ENTRY));
+  }
+
+  scan(): ScannedHeader {
+    let i = skipWhitespace(this.#bytes, expectByte(this.#bytes, 0, OPEN_BRACE));
+    if (this.#bytes[i] === CLOSE_BRACE) i++;
+    else i = this.#members(i);
+    expectEnd(this.#bytes, i);
+    return { bytes: this.#bytes, columns: this.#columns, metadata: this.#metadata ?? new Map() };
+  }
+
+  /** Reads all members of the header's object, from the first key. */
+  #members(position: number): number {
+    const columns = this.#columns;
+    let bytes = this.#bytes;
+    let i = position;
+    for (;;) {
+      if (bytes[i] !== QUOTE) throw jsonFault(bytes, i, 'a string');
+      let nameBegin = i + 1;
+      let hash = HASH_SEED;
+      let c = bytes[++i]!;
+      while (c !== QUOTE && c !== BACKSLASH && c >= 0x20) {
+        hash = Math.imul(hash ^ c, HASH_PRIME);
+        c = bytes[++i]!;
+      }
+      if (c !== QUOTE) {
+        i = skipString(bytes, nameBegin - 1) - 1;
+        nameBegin = this.#unescape(nameBegin, i);
+        bytes = this.#bytes;
+        hash = hashBytes(bytes, nameBegin, i);
+      }
+      const nameEnd = i;
+      i++;
+      i = bytes[i] === COLON ? i + 1 : expectByte(bytes, i, COLON);
+      if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
+
+      if (nameEnd - nameBegin === METADATA_KEY.length && this.#isMetadataKey(nameBegin)) {
+        i = this.#metadataValue(i);
+      } else {
+        if (columns.count === columns.capacity) columns.grow();
+        const row = columns.count;
+        columns.nameBegin[row] = nameBegin;
+        columns.nameEnd[row] = nameEnd;
+        columns.hash[row] = hash;
+        i = this.#entry(i, row);
+        columns.count = row + 1;
+      }
+
+      c = bytes[i]!;
+      if (c <= 0x20) {
+        i = skipWhitespace(bytes, i);
+        c = bytes[i]!;
+      }
+      if (c === CLOSE_BRACE) return i + 1;
+      if (c !== COMMA) throw jsonFault(bytes, i, "',' or '}'");
+      i++;
+      if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
+    }
+  }
+
+  /** Reads one tensor's entry into a row. */
+  #entry(position: number, row: number): number {
+    const bytes = this.#bytes;
+    if (bytes[position] !== OPEN_BRACE) {
+      skipValue(bytes, position, 1); // not JSON at all is the graver fault
+      throw this.#entryFault('INVALID_TENSOR_INFO', row, 'is not described by an object');
+    }
+    let seen = 0;
+    let ignored: KeySet | undefined;
+    let i = position + 1;
+    if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
+    if (bytes[i] === CLOSE_BRACE) throw this.#missing(row, seen);
+    for (;;) {
+      const key = i;
+      let field = fieldAt(bytes, i);
+      if (field !== 0) {
+        i += field === OFFSETS ? 14 : 7;
+      } else {
+        i = skipString(bytes, i);
+        field = this.#escapedField(key, i);
+      }
+      const keyEnd = i;
+      i = bytes[i] === COLON ? i + 1 : expectByte(bytes, i, COLON);
+      if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
+
+      if ((seen & field) !== 0) {
+        throw this.#entryFault('DUPLICATE_KEY', row, `has the field ${decodeString(bytes, key, keyEnd)} twice`);
+      }
+      seen |= field;
+      if (field === DTYPE) i = this.#dtypeField(i, row);
+      else if (field === SHAPE) i = this.#shapeField(i, row);
+      else if (field === OFFSETS) i = this.#offsetsField(i, row);
+      else {
+        ignored ??= new KeySet();
+        ignored.add(decodeString(bytes, key, keyEnd), `the entry of tensor ${quote(this.#name(row))}`);
+        i = skipValue(bytes, i, 2);
+      }
+
+      let c = bytes[i]!;
+      if (c <= 0x20) {
+        i = skipWhitespace(bytes, i);
+        c = bytes[i]!;
+      }
+      if (c === CLOSE_BRACE) break;
+      if (c !== COMMA) throw jsonFault(bytes, i, "',' or '}'");
+      i++;
+      if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
+    }
+    if (seen !== ALL_FIELDS) throw this.#missing(row, seen);
+    return i + 1;
+  }
+
+  /** The field that a key with escapes spells, or 0. */
+  #escapedField(begin: number, end: number): number {
+    switch (decodeString(this.#bytes, begin, end)) {
+      case 'dtype':
+        return DTYPE;
+      case 'shape':
+        return SHAPE;
+      case 'data_offsets':
+        return OFFSETS;
+      default:
+        return 0;
+    }
+  }
+
+  #dtypeField(position: number, row: number): number {
+    const bytes = this.#bytes;
+    if (this.#lastDtype >= 0) {
+      const name = DTYPES[this.#lastDtype]!;
+      let k = 0;
+      while (k < name.length && bytes[position + 1 + k] === name.charCodeAt(k)) k++;
+      if (k === name.length && bytes[position] === QUOTE && bytes[position + 1 + k] === QUOTE) {
+        this.#columns.dtype[row] = this.#lastDtype;
+        return position + 2 + k;
+      }
+    }
+    if (bytes[position] !== QUOTE) {
+      skipValue(bytes, position, 2);
+      throw this.#entryFault('INVALID_TENSOR_INFO', row, 'has a dtype that is not a string');
+    }
+    const end = skipString(bytes, position);
+    const name = decodeString(bytes, position, end);
+    const code = dtypeCode(name);
+    if (code < 0)
+      throw this.#entryFault('UNKNOWN_DTYPE', row, `has the dtype ${quote(name)}, which is none of the format's`);
+    this.#lastDtype = code;
+    this.#columns.dtype[row] = code;
+    return end;
+  }
+
+  #shapeField(position: number, row: number): number {
+    const columns = this.#columns;
+    columns.shapeBegin[row] = columns.dimCount;
+    const bytes = this.#bytes;
+    let i = this.#arrayStart(position, row, 'shape');
+    if (bytes[i] === CLOSE_BRACKET) {
+      i++;
+    } else {
+      for (;;) {
+        i = this.#integer(i, row, 'shape');
+        if (columns.dimCount === columns.dims.length) columns.growDims();
+        columns.dims[columns.dimCount++] = this.#value;
+        if (bytes[i] === CLOSE_BRACKET) break;
+        i = this.#nextItem(i);
+      }
+      i++;
+    }
+    columns.shapeEnd[row] = columns.dimCount;
+    return i;
+  }
+
+  #offsetsField(position: number, row: number): number {
+    const bytes = this.#bytes;
+    let i = this.#arrayStart(position, row, 'data_offsets');
+    if (bytes[i] === CLOSE_BRACKET) throw this.#notTwo(row);
+    i = this.#integer(i, row, 'data_offsets');
+    this.#columns.begin[row] = this.#value;
+    if (bytes[i] === CLOSE_BRACKET) throw this.#notTwo(row);
+    i = this.#integer(this.#nextItem(i), row, 'data_offsets');
+    this.#columns.end[row] = this.#value;
+    if (bytes[i] !== CLOSE_BRACKET) {
+      this.#nextItem(i);
+      throw this.#notTwo(row);
+    }
+    return i + 1;
+  }
+
+  /** Steps over the bracket of an array of integers and white space. */
+  #arrayStart(position: number, row: number, field: string): number {
+    const bytes = this.#bytes;
+    if (bytes[position] !== OPEN_BRACKET) {
+      skipValue(bytes, position, 2);
+      throw this.#entryFault('INVALID_TENSOR_INFO', row, `has a ${field} that is not an array`);
+    }
+    return bytes[position + 1]! <= 0x20 ? skipWhitespace(bytes, position + 1) : position + 1;
+  }
+
+  /** Steps over the comma and white space between two items. */
+  #nextItem(position: number): number {
+    const bytes = this.#bytes;
+    if (bytes[position] !== COMMA) throw jsonFault(bytes, position, "',' or ']'");
+    return bytes[position + 1]! <= 0x20 ? skipWhitespace(bytes, position + 1) : position + 1;
+  }
+
+  /** Reads a plain non-negative integer into #value, and the white space after it. */
+  #integer(position: number, row: number, field: string): number {
+    const bytes = this.#bytes;
+    let i = position;
+    let c = bytes[i]!;
+    let value = 0;
+    while (c >= 0x30 && c <= 0x39) {
+      value = value * 10 + (c - 0x30);
+      c = bytes[++i]!;
+    }
+    const digits = i - position;
+    // '.', 'e', 'E', a sign, a leading zero, no digits, or more digits than are exact
+    if (
+      digits === 0 ||
+      c === 0x2e ||
+      c === 0x65 ||
+      c === 0x45 ||
+      (digits > 1 && bytes[position] === 0x30) ||
+      digits > 15
+    ) {
+      return this.#unusualInteger(position, row, field);
+    }
+    this.#value = value;
+    return c <= 0x20 ? skipWhitespace(bytes, i) : i;
+  }
+
+  #unusualInteger(position: number, row: number, field: string): number {
+    const bytes = this.#bytes;
+    const end = skipValue(bytes, position, 3);
+    const text = Buffer.from(bytes.subarray(position, end)).toString();
+    if (!/^[0-9]+$/.test(text)) {
+      throw this.#entryFault(
+        'INVALID_TENSOR_INFO',
+        row,
+        `has ${quote(text)} in its ${field}: not a plain non-negative integer`,
+      );
+    }
+    // Too large for any file, yet which rule it breaks is for layout.ts to say, so it is kept, rounded.
+    if (BigInt(text) > MAX_U64) {
+      throw this.#entryFault('INVALID_TENSOR_INFO', row, `has ${quote(text)} in its ${field}: over 2^64 - 1`);
+    }
+    this.#value = Number(text);
+    return skipWhitespace(bytes, end);
+  }
+
+  #isMetadataKey(begin: number): boolean {
+    for (let k = 0; k < METADATA_KEY.length; k++) {
+      if (this.#bytes[begin + k] !== METADATA_KEY.charCodeAt(k)) return false;
+    }
+    return true;
+  }
+
+  #metadataValue(position: number): number {
+    const bytes = this.#bytes;
+    if (this.#hasMetadata) throw new SafeTensorsError('DUPLICATE_KEY', `${METADATA_KEY} stands twice in the header`);
+    this.#hasMetadata = true;
+    if (bytes[position] === 0x6e) return skipValue(bytes, position, 1);
+    if (bytes[position] !== OPEN_BRACE) {
+      skipValue(bytes, position, 1);
+      throw new SafeTensorsError('INVALID_METADATA', `${METADATA_KEY} is not an object`);
+    }
+    const metadata = new Map<string, string>();
+    this.#metadata = metadata;
+    return walkObject(bytes, position, (keyBegin, keyEnd, value) => {
+      const key = decodeString(bytes, keyBegin, keyEnd);
+      if (metadata.has(key))
+        throw new SafeTensorsError('DUPLICATE_KEY', `the key ${quote(key)} stands twice in ${METADATA_KEY}`);
+      if (bytes[value] !== QUOTE) {
+        skipValue(bytes, value, 2);
+        throw new SafeTensorsError('INVALID_METADATA', `the value of ${quote(key)} in ${METADATA_KEY} is not a string`);
+      }
+      const end = skipString(bytes, value);
+      metadata.set(key, decodeString(bytes, value, end));
+      return end;
+    });
+  }
+
+  /**
+   * Resolves the escapes of the name in [begin, end) within the header itself, right-aligned, so that every name is one
+   * range of bytes. UTF-8 is never longer than its escape. Returns the new begin.
+   */
+  #unescape(begin: number, end: number): number {
+    const name = decodeString(this.#bytes, begin - 1, end + 1);
+    if (!this.#ownsBytes) {
+      this.#bytes = this.#bytes.slice();
+      this.#ownsBytes = true;
+    }
+    const encoded = encoder.encode(name);
+    this.#bytes.set(encoded, end - encoded.length);
+    return end - encoded.length;
+  }
+
+  #name(row: number): string {
+    const { nameBegin, nameEnd } = this.#columns;
+    return Buffer.from(this.#bytes.subarray(nameBegin[row], nameEnd[row])).toString();
+  }
+
+  #entryFault(code: ErrorCode, row: number, what: string): SafeTensorsError {
+    const tensor = this.#name(row);
+    return new SafeTensorsError(code, `tensor ${quote(tensor)} ${what}`, { tensor });
+  }
+
+  #notTwo(row: number): SafeTensorsError {
+    return this.#entryFault('INVALID_TENSOR_INFO', row, 'has data_offsets that are not two integers');
+  }
+
+  #missing(row: number, seen: number): SafeTensorsError {
+    const field = (seen & DTYPE) === 0 ? 'dtype' : (seen & SHAPE) === 0 ? 'shape' : 'data_offsets';
+    return this.#entryFault('INVALID_TENSOR_INFO', row, `has no ${field}`);
+  }
+}
+
+/** Which of the three fields stands at a quote, spelled without escapes; 0 for none. */
+function fieldAt(b: Uint8Array, i: number): number {
+  if (b[i] !== QUOTE) return 0;
+  switch (b[i + 1]) {
+    case 0x64: // d
+      if (b[i + 2] === 0x74) {
+        return b[i + 3] === 0x79 && b[i + 4] === 0x70 && b[i + 5] === 0x65 && b[i + 6] === QUOTE ? DTYPE : 0;
+      }
+      return b[i + 2] === 0x61 &&
+        b[i + 3] === 0x74 &&
+        b[i + 4] === 0x61 &&
+        b[i + 5] === 0x5f &&
+        b[i + 6] === 0x6f &&
+        b[i + 7] === 0x66 &&
+        b[i + 8] === 0x66 &&
+        b[i + 9] === 0x73 &&
+        b[i + 10] === 0x65 &&
+        b[i + 11] === 0x74 &&
+        b[i + 12] === 0x73 &&
+        b[i + 13] === QUOTE
+        ? OFFSETS
+        : 0;
+    case 0x73: // s
+      return b[i + 2] === 0x68 && b[i + 3] === 0x61 && b[i + 4] === 0x70 && b[i + 5] === 0x65 && b[i + 6] === QUOTE
+        ? SHAPE
+        : 0;
+    default:
+      return 0;
+  }
+}
+
+/** The numbers of one entry without rounding, read again from its value's first byte. */
+export function exactNumbers(bytes: Uint8Array, entry: number): { shape: bigint[]; end: bigint } {
+  let shape: bigint[] = [];
+  let end = 0n;
+  walkObject(bytes, entry, (keyBegin, keyEnd, value) => {
+    const key = decodeString(bytes, keyBegin, keyEnd);
+    if (key === 'shape') shape = integersAt(bytes, value);
+    if (key === 'data_offsets') end = integersAt(bytes, value)[1]!;
+    return skipValue(bytes, value, 2);
+  });
+  return { shape, end };
+}
+
+/** Items of an array that is known to hold plain integers. */
+function integersAt(bytes: Uint8Array, position: number): bigint[] {
+  const end = skipValue(bytes, position, 2);
+  const text = Buffer.from(bytes.subarray(position + 1, end - 1))
+    .toString('latin1')
+    .trim();
+  return text === '' ? [] : text.split(',').map((item) => BigInt(item.trim()));
+}

@@ -1,0 +1,27 @@
+// Owns the words between what the user holds and where bytes come from: a range of a file, borrowed as memory.
+// Refuses to know what the bytes mean.
+
+/** Where the bytes of a file come from. */
+export type Backend = 'mmap' | 'read' | 'memory';
+
+/** What happens to a write into a mapped view. */
+export type Protection = 'copy-on-write' | 'read-only';
+
+export interface Source {
+  readonly backend: Backend;
+  /** Undefined where nothing is mapped. */
+  readonly protection: Protection | undefined;
+  /** Whether `bytes` is the file's own memory, the same on every call, rather than a fresh copy. */
+  readonly aliases: boolean;
+  /** Longest range that `bytes` can hand out. */
+  readonly maxLength: number;
+  /**
+   * The bytes [begin, end) of the file, begin < end. Throws BUFFER_TOO_LARGE beyond `maxLength`, TRUNCATED_DATA when the
+   * file has become shorter, CLOSED when the memory is gone.
+   */
+  bytes(begin: number, end: number): Uint8Array;
+  /** The byteOffset that `bytes` has for a range that starts at `begin`; reads nothing. */
+  byteOffsetOf(begin: number): number;
+  /** Gives the bytes back: what was handed out as the file's own memory has length 0 afterwards, where that can be done. */
+  close(): void;
+}
