@@ -1,15 +1,13 @@
 // Owns the way from a path to the rows of a listing: headers are read, data never is.
 // Refuses to print and to order; the rows come as the files have them.
 
-import { type Dtype, openModel } from '../index.js';
+import { openModel, type TensorInfo } from '../index.js';
 
-/** One tensor of a listing. Offsets are bytes from the end of its file's header, half open. */
+/** One tensor of a listing. */
 export interface Row {
   readonly name: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
-  readonly begin: number;
-  readonly end: number;
+  /** As the header has it; offsets are bytes from the end of that header, half open. */
+  readonly info: TensorInfo;
   /** The shard's file name; undefined when the model is one file. */
   readonly shard: string | undefined;
 }
@@ -32,8 +30,8 @@ export async function collect(path: string, keep: (name: string) => boolean): Pr
     for (const { file, header } of model.shards) {
       total += header.size;
       const shard = sharded ? file : undefined;
-      for (const [name, { dtype, shape, data_offsets: offsets }] of header.entries()) {
-        if (keep(name)) rows.push({ name, dtype, shape, begin: offsets[0], end: offsets[1], shard });
+      for (const [name, info] of header.entries()) {
+        if (keep(name)) rows.push({ name, info, shard });
       }
     }
     return { rows, total, sharded };

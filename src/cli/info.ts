@@ -33,8 +33,8 @@ function alignmentOf({ files, tensors, sharded }: Summary): string {
     ? `data begins at a multiple of 8 in ${grouped(files.length - shifted.length)} of ${grouped(files.length)} shards`
     : `data begins at byte ${grouped(files[0]?.dataOffset ?? 8)}, ${shifted.length === 0 ? 'a' : 'not a'} multiple of 8`;
   const misaligned = files.reduce((total, file) => total + file.misalignedTensors, 0);
-  const which = misaligned === 0 ? 'every tensor' : `${grouped(misaligned)} of ${grouped(tensors)} tensors`;
-  return `${where}; ${which} ${misaligned === 0 ? 'aligned' : 'not aligned'} to its elements`;
+  const which = misaligned === 0 ? 'every tensor is' : `${grouped(misaligned)} of ${grouped(tensors)} tensors not`;
+  return `${where}; ${which} aligned to the element size`;
 }
 
 /** Shards mostly share their metadata: each distinct one is shown once, empty ones not at all. */

@@ -12,13 +12,17 @@ export function* listingText(
   const { paint, heading } = options;
   const columns: Column<Row>[] = [
     { title: 'Tensor', cell: ({ name }) => (name === '' ? '""' : printable(name)) },
-    { title: 'Dtype', cell: ({ dtype }) => dtype, paint: paint.cyan },
-    { title: 'Shape', cell: ({ shape }) => `[${shape.join(', ')}]`, paint: paint.green },
-    { title: 'Offsets', cell: ({ begin, end }) => `[${begin}, ${end}]`, paint: paint.dim },
+    { title: 'Dtype', cell: ({ info }) => info.dtype, paint: paint.cyan },
+    { title: 'Shape', cell: ({ info }) => listOf(info.shape), paint: paint.green },
+    { title: 'Offsets', cell: ({ info }) => listOf(info.data_offsets), paint: paint.dim },
   ];
   if (listing.sharded) columns.push({ title: 'Shard', cell: ({ shard }) => printable(shard ?? ''), paint: paint.dim });
   yield* table(columns, listing.rows, { paint, heading });
   if (heading) yield `${totalOf(listing)}\n`;
+}
+
+function listOf(numbers: readonly number[]): string {
+  return `[${numbers.join(', ')}]`;
 }
 
 function totalOf({ rows, total }: Listing): string {
@@ -30,9 +34,10 @@ function totalOf({ rows, total }: Listing): string {
 /** One JSON document, an array with an object a line, in the fields' spelling of the file. */
 export function* listingJson({ rows }: Listing): Generator<string> {
   let separator = '[\n';
-  for (const { name, dtype, shape, begin, end, shard } of rows) {
+  for (const { name, info, shard } of rows) {
+    const { dtype, shape, data_offsets } = info;
     // JSON.stringify leaves the shard out where there is none.
-    yield `${separator}  ${printableJson(JSON.stringify({ name, dtype, shape, data_offsets: [begin, end], shard }))}`;
+    yield `${separator}  ${printableJson(JSON.stringify({ name, dtype, shape, data_offsets, shard }))}`;
     separator = ',\n';
   }
   yield rows.length === 0 ? '[]\n' : '\n]\n';

@@ -91,7 +91,11 @@ function program(): Command {
         .choices(SORTS)
         .default(SORTS[0]),
     )
-    .option('-f, --filter <glob>', 'only names that match; may be repeated, !GLOB leaves names out', addGlob, [])
+    .addOption(
+      new Option('-f, --filter <glob>', 'only names that match; may be repeated, !GLOB leaves names out')
+        .argParser(addGlob)
+        .default([], 'every name'),
+    )
     .option('--json', 'print one JSON array')
     .option('--no-heading', 'print the rows alone, without heading and total')
     .addHelpText(

@@ -31,10 +31,15 @@ function compareUnits(a: string, b: string): number {
 export function sortRows(rows: readonly Row[], by: Sort): readonly Row[] {
   if (by === 'offset') return rows;
   // Half a million names are compared ten million times: their keys are made once.
-  const keyed = rows.map((row) => ({ row, key: naturalKey(row.name), size: row.end - row.begin }));
-  keyed.sort(
-    (a, b) =>
-      (by === 'size' ? b.size - a.size : 0) || compareUnits(a.key, b.key) || compareUnits(a.row.name, b.row.name),
-  );
-  return keyed.map(({ row }) => row);
+  const keys = rows.map(({ name }) => naturalKey(name));
+  const positions = rows.map((_, position) => position);
+  const byName = (a: number, b: number) =>
+    compareUnits(keys[a]!, keys[b]!) || compareUnits(rows[a]!.name, rows[b]!.name);
+  const bySize = (a: number, b: number) => sizeOf(rows[b]!) - sizeOf(rows[a]!) || byName(a, b);
+  positions.sort(by === 'size' ? bySize : byName);
+  return positions.map((position) => rows[position]!);
+}
+
+function sizeOf({ info }: Row): number {
+  return info.data_offsets[1] - info.data_offsets[0];
 }

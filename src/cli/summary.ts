@@ -64,7 +64,7 @@ export async function summarize(path: string): Promise<Summary> {
 }
 
 function summarizeFile(file: string, header: Header, counts: Map<Dtype, DtypeCount>): FileSummary {
-  const dataOffset = 8 + header.headerLength;
+  const { dataOffset } = header;
   let misalignedTensors = 0;
   for (const [, { dtype, shape, data_offsets: offsets }] of header.entries()) {
     const [begin, end] = offsets;

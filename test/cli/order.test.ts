@@ -66,10 +66,7 @@ describe('compareNatural', () => {
 describe('sortRows', () => {
   const row = (text: string, begin: number, end: number): Row => ({
     name: text,
-    dtype: 'U8',
-    shape: [end - begin],
-    begin,
-    end,
+    info: { dtype: 'U8', shape: [end - begin], data_offsets: [begin, end] },
     shard: undefined,
   });
   const rows = [row('b10', 0, 4), row('b2', 4, 8), row('a', 8, 9)];
