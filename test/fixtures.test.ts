@@ -74,6 +74,7 @@ function expectTensor(tensor: TensorView<Dtype>, expected: ExpectedTensor): void
   expect(tensor.length).toBe(length);
   expect(tensor.dataOffsets).toEqual(offsets);
   expect(tensor.byteLength).toBe(offsets[1] - offsets[0]);
+  expect(tensor.bytes.constructor.name).toBe('Uint8Array');
   expect(Buffer.from(tensor.bytes).toString('hex'), name).toBe(expected.hex);
   expect(tensor.data.constructor.name).toBe(ARRAYS[dtype]);
   expectValues(tensor.data, expected.values, name);
@@ -124,6 +125,14 @@ describe('the reference’s files', () => {
         expect(name).toBe(names[index]);
         expect(tensor.name).toBe(name);
       }
+    });
+
+    it('parse leaves the caller’s bytes as they are', () => {
+      const content = readFileSync(path);
+      const before = content.toString('hex');
+      using opened = parse(content);
+      for (const tensor of opened.values()) expect(tensor.bytes.byteLength).toBe(tensor.byteLength);
+      expect(content.toString('hex')).toBe(before);
     });
 
     it('readHeader', async () => {
