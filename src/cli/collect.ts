@@ -1,7 +1,7 @@
 // Owns the way from a path to the rows of a listing: headers are read, data never is.
 // Refuses to print and to order; the rows come as the files have them.
 
-import { openModel, type TensorInfo } from '../index.js';
+import { openModel, type SafeTensorsModel, type TensorInfo } from '../index.js';
 
 /** One tensor of a listing. */
 export interface Row {
@@ -24,18 +24,22 @@ export interface Listing {
 export async function collect(path: string, keep: (name: string) => boolean): Promise<Listing> {
   const model = await openModel(path);
   try {
-    const sharded = model.shards.length > 1;
+    const sharded = hasIndex(model);
     const rows: Row[] = [];
-    let total = 0;
     for (const { file, header } of model.shards) {
-      total += header.size;
       const shard = sharded ? file : undefined;
       for (const [name, info] of header.entries()) {
-        if (keep(name)) rows.push({ name, info, shard });
+        // A shard may hold tensors that the index leaves out: they are no part of the model.
+        if (keep(name) && (!sharded || model.has(name))) rows.push({ name, info, shard });
       }
     }
-    return { rows, total, sharded };
+    return { rows, total: model.size, sharded };
   } finally {
     model.close();
   }
+}
+
+/** Whether the model was found through an index; one shard is then sharded too. Without one, its metadata is its file's. */
+export function hasIndex(model: SafeTensorsModel): boolean {
+  return model.metadata !== model.shards[0]?.header.metadata;
 }

@@ -14,7 +14,7 @@ export function* summaryText(summary: Summary, paint: Paint): Generator<string> 
     ['Path', printable(summary.path)],
     ['Size', sizeOf(summary.byteLength)],
     sharded ? ['Shards', grouped(files.length)] : ['Header', `${grouped(files[0]?.headerLength ?? 0)} bytes`],
-    ['Tensors', grouped(summary.tensors)],
+    ['Tensors', tensorsOf(summary)],
     ['Parameters', parametersOf(summary.parameters)],
     ['Alignment', alignmentOf(summary)],
   ];
@@ -25,6 +25,12 @@ export function* summaryText(summary: Summary, paint: Paint): Generator<string> 
   }
   yield* dtypesText(summary, paint);
   if (sharded) yield* shardsText(files, paint);
+}
+
+function tensorsOf({ tensors, unlistedTensors }: Summary): string {
+  return unlistedTensors === 0
+    ? grouped(tensors)
+    : `${grouped(tensors)}, and ${grouped(unlistedTensors)} that the index leaves out`;
 }
 
 function alignmentOf({ files, tensors, sharded }: Summary): string {
@@ -102,7 +108,7 @@ function* shardsText(files: readonly FileSummary[], paint: Paint): Generator<str
 
 /** The summary as one JSON document; lengths are bytes, metadata values the exact strings. */
 export function summaryJson(summary: Summary): string {
-  const { path, byteLength, tensors, parameters, dtypes, metadata, sharded, files } = summary;
+  const { path, byteLength, tensors, unlistedTensors, parameters, dtypes, metadata, sharded, files } = summary;
   const shards = files.map((file) => ({ ...file, metadata: Object.fromEntries(file.metadata) }));
   const { headerLength, dataOffset, misalignedTensors } = shards[0] ?? {};
   const alone = { headerLength, dataOffset, misalignedTensors };
@@ -114,7 +120,7 @@ export function summaryJson(summary: Summary): string {
     parameters,
     dtypes: Object.fromEntries(dtypes),
     metadata: Object.fromEntries(metadata),
-    ...(sharded ? { shards } : {}),
+    ...(sharded ? { unlistedTensors, shards } : {}),
   };
   return `${printableJson(JSON.stringify(document, null, 2))}\n`;
 }

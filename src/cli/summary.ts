@@ -3,6 +3,7 @@
 
 import { bitsOf } from '../dtype.js';
 import { type Dtype, type Header, openModel } from '../index.js';
+import { hasIndex } from './collect.js';
 
 export interface DtypeCount {
   tensors: number;
@@ -32,6 +33,8 @@ export interface Summary {
   /** Bytes of all files together. */
   readonly byteLength: number;
   readonly tensors: number;
+  /** Tensors in shards that the index leaves out; counted nowhere else but in `files`. */
+  readonly unlistedTensors: number;
   readonly parameters: number;
   /** Dtypes that occur, the one with the most bytes first. */
   readonly dtypes: readonly (readonly [Dtype, Readonly<DtypeCount>])[];
@@ -46,16 +49,19 @@ export async function summarize(path: string): Promise<Summary> {
   const model = await openModel(path);
   try {
     const counts = new Map<Dtype, DtypeCount>();
-    const files = model.shards.map(({ file, header }) => summarizeFile(file, header, counts));
+    const sharded = hasIndex(model);
+    const isInModel = sharded ? (name: string) => model.has(name) : () => true;
+    const files = model.shards.map(({ file, header }) => summarizeFile(file, header, isInModel, counts));
     const dtypes = [...counts].sort(([a, x], [b, y]) => y.byteLength - x.byteLength || (a < b ? -1 : 1));
     return {
       path: model.path,
-      byteLength: sum(files, (file) => file.byteLength),
-      tensors: sum(files, (file) => file.tensors),
+      byteLength: model.byteLength,
+      tensors: model.size,
+      unlistedTensors: sum(files, (file) => file.tensors) - model.size,
       parameters: sum(dtypes, ([, count]) => count.parameters),
       dtypes,
       metadata: new Map(model.metadata),
-      sharded: files.length > 1,
+      sharded,
       files,
     };
   } finally {
@@ -63,10 +69,16 @@ export async function summarize(path: string): Promise<Summary> {
   }
 }
 
-function summarizeFile(file: string, header: Header, counts: Map<Dtype, DtypeCount>): FileSummary {
+function summarizeFile(
+  file: string,
+  header: Header,
+  isInModel: (name: string) => boolean,
+  counts: Map<Dtype, DtypeCount>,
+): FileSummary {
   const { dataOffset } = header;
   let misalignedTensors = 0;
-  for (const [, { dtype, shape, data_offsets: offsets }] of header.entries()) {
+  for (const [name, { dtype, shape, data_offsets: offsets }] of header.entries()) {
+    if (!isInModel(name)) continue;
     const [begin, end] = offsets;
     const count = counts.get(dtype) ?? { tensors: 0, parameters: 0, byteLength: 0 };
     counts.set(dtype, count);

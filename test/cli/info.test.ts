@@ -2,6 +2,7 @@
 // Refuses processes; exit codes are in main.test.ts.
 
 import { afterAll, describe, expect, it } from 'vitest';
+import { collect } from '../../src/cli/collect.js';
 import { parametersOf, sizeOf, summaryJson, summaryText } from '../../src/cli/info.js';
 import { type Summary, summarize } from '../../src/cli/summary.js';
 import { paintFor } from '../../src/cli/terminal.js';
@@ -98,6 +99,24 @@ describe('a sharded model', () => {
     expect(printed).toContain('Metadata of the index\n  total_size  24\n');
     expect(printed).toContain('Metadata of every shard\n  format  pt\n');
     expect(printed).toMatch(/^model-00002-of-00002\.safetensors +1 /m);
+  });
+
+  it('leaves out what the index leaves out, and says so', async () => {
+    const partial = scratch();
+    partial.write(
+      'model-1.safetensors',
+      fileOf([
+        { name: 'a', dtype: 'F32', shape: [2] },
+        { name: 'b', dtype: 'F64', shape: [2] },
+      ]),
+    );
+    partial.write('model.safetensors.index.json', JSON.stringify({ weight_map: { a: 'model-1.safetensors' } }));
+    const summary = await summarize(partial.path);
+    expect(summary).toMatchObject({ tensors: 1, unlistedTensors: 1, parameters: 2, sharded: true });
+    expect(text(summary)).toContain('Tensors     1, and 1 that the index leaves out\n');
+    const listing = await collect(partial.path, () => true);
+    expect(listing).toMatchObject({ total: 1, sharded: true, rows: [{ name: 'a', shard: 'model-1.safetensors' }] });
+    partial.remove();
   });
 
   it('lists its shards in JSON', async () => {
