@@ -1,13 +1,14 @@
 """Trains number_language.safetensors: which of eight languages is a number written in? Seconds on one core.
 
-Owns the demo's model, from its data to its file. Refuses downloads: number_words.py generates every word it learns from.
+Owns the demo's model, from its data to its file. Refuses downloads: number_words.py makes every word it learns from.
 
     python -m venv v && v/bin/pip install safetensors==0.8.0 numpy torch
     v/bin/python examples/models/make_demo_model.py
 
 A text is its n-grams of 1 to 4 UTF-8 bytes between the marks ^ and $, each hashed by FNV-1a (32 bits) into a row of the
-embedding; the rows' mean goes through two layers with ReLU, a layer norm and the classifier. number_language.expected.json
-holds the logits of a few texts, for an implementation elsewhere to compare with.
+embedding; the rows' mean goes through two layers with ReLU, a layer norm and the classifier.
+
+number_language.expected.json holds the logits of a few texts, for another implementation to compare with.
 """
 
 import json
@@ -119,7 +120,7 @@ def train():
 
 
 def save(model, metadata):
-    """The reference writes metadata in the order of a seeded hash; repeat until it is sorted, for the same bytes each run."""
+    """The reference writes metadata in the order of a seeded hash; repeat until sorted, for the same bytes each run."""
     while True:
         content = safetensors.torch.save(model.state_dict(), metadata=metadata)
         (length,) = struct.unpack("<Q", content[:8])

@@ -149,5 +149,6 @@ def portuguese(n):
 
 
 LANGUAGES = {
-    "de": german, "en": english, "es": spanish, "fr": french, "it": italian, "nl": dutch, "pt": portuguese, "sv": swedish,
+    "de": german, "en": english, "es": spanish, "fr": french, "it": italian, "nl": dutch, "pt": portuguese,
+    "sv": swedish,
 }  # fmt: skip
