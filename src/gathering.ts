@@ -74,6 +74,10 @@ function copyInLoop(
   written: number,
 ): void {
   let out = written;
+  if (run === 1) {
+    for (let i = 0, at = start; i < count; i++, at += stride) to[out++] = from[at]!;
+    return;
+  }
   for (let i = 0, at = start; i < count; i++, at += stride) {
     for (let k = 0; k < run; k++) to[out++] = from[at + k]!;
   }

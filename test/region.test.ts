@@ -58,6 +58,7 @@ describe('a plan', () => {
   });
 
   it('touches nothing for what is empty', () => {
+    expect(elementCount(wholeRegion([...new Array<number>(30).fill(2 ** 52), 0]))).toBe(0);
     expect(gatherPlan(slice([3, 4], [3]), 'F4')).toMatchObject({ runBytes: 0, byteLength: 0, minByte: 0, maxByte: 0 });
   });
 
@@ -159,6 +160,11 @@ describe('packed dtypes', () => {
       slice([2, 3, 8], 1, 1, [2, 6]),
       'F6_E2M3',
       'dimension 2 of size 8: the slice starts at element 34, inside a byte (F6_E2M3 has 6 bits an element)',
+    ],
+    [
+      slice([4, 3, 2], 1, 2),
+      'F6_E2M3',
+      'dimension 0 of size 4: the slice starts at element 10, inside a byte (F6_E2M3 has 6 bits an element)',
     ],
     [
       slice([4, 8], null, [0, 3]),
