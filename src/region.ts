@@ -64,7 +64,7 @@ export function makeRegion(shape: number[], strides: number[], offset: number, b
 
 /** Number of elements; 1 for a 0-d region. */
 export function elementCount(region: Region): number {
-  // Not a plain product: 0 dimensions first, or two huge ones beside them would give Infinity * 0.
+  // Not a plain product: beside a 0 the other sizes have no bound, and Infinity * 0 is NaN.
   return region.shape.includes(0) ? 0 : region.shape.reduce((product, size) => product * size, 1);
 }
 
