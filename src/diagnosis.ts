@@ -36,7 +36,7 @@ export function diagnose(prefix: Uint8Array, byteLength: number): string | undef
     return `the file is a Git LFS pointer${size === undefined ? '' : ` (to ${size} bytes)`}: run git lfs pull`;
   }
   const zeros = prefix.findIndex((byte) => byte !== 0);
-  if (zeros < 0 || zeros >= 16) {
+  if (byteLength >= 16 && (zeros < 0 || zeros >= 16)) {
     const count = zeros < 0 ? prefix.length : zeros;
     return `the first ${count} bytes are all zero: the space was reserved and the download did not fill it`;
   }

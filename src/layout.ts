@@ -31,7 +31,9 @@ export function checkLayout(columns: TensorColumns, dataLength: number, describe
     for (let d = shapeBegin[i]!; d < shapeEnd[i]!; d++) {
       const dim = dims[d]!;
       elements *= dim;
+      // Of the dimensions and of the products on the way: a 0 at the end must not hide what overflowed before it.
       if (dim > largest) largest = dim;
+      if (elements > largest) largest = elements;
     }
     const bits = elements * DTYPE_BITS[dtype[i]!]!;
     // A NaN is 0 times an overflow to infinity.
@@ -57,13 +59,14 @@ export function checkLayout(columns: TensorColumns, dataLength: number, describe
 function checkHuge(columns: TensorColumns, i: number, described: Described, dataLength: number): void {
   const tensor = described.name(i);
   const { shape, end } = described.exact(i);
-  const width = BigInt(DTYPE_BITS[columns.dtype[i]!]!);
-  let bits = width;
+  let elements = 1n;
   let overflows = shape.some((dim) => dim > BigInt(MAX_SAFE)) && shape.includes(0n);
   for (const dim of shape) {
-    bits *= dim;
-    if (bits > MAX_U64) overflows = true;
+    elements *= dim;
+    if (elements > MAX_U64) overflows = true;
   }
+  const bits = elements * BigInt(DTYPE_BITS[columns.dtype[i]!]!);
+  if (bits > MAX_U64) overflows = true;
   if (overflows) {
     throw new SafeTensorsError(
       'SIZE_OVERFLOW',

@@ -360,7 +360,8 @@ class Scanner {
   #unescape(begin: number, end: number): number {
     const name = decodeString(this.#bytes, begin - 1, end + 1);
     if (!this.#ownsBytes) {
-      this.#bytes = this.#bytes.slice();
+      // Not slice(): a Buffer's is a view on the caller's bytes.
+      this.#bytes = new Uint8Array(this.#bytes);
       this.#ownsBytes = true;
     }
     const encoded = encoder.encode(name);

@@ -127,7 +127,7 @@ export class TensorView<D extends Dtype = Dtype> {
     let bytes = this.bytes;
     if (bytes.byteOffset % elementSize !== 0) {
       if (this.#file.misaligned === 'error') throw this.#misaligned(elementSize);
-      bytes = bytes.slice();
+      bytes = new Uint8Array(bytes);
     }
     return new array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength / elementSize) as DataOf<D>;
   }
