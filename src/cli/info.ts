@@ -3,7 +3,7 @@
 
 import { expandJson } from './expand.js';
 import type { FileSummary, Summary } from './summary.js';
-import { type Column, grouped, type Paint, printable, printableJson, table, widthOf } from './terminal.js';
+import { type Column, grouped, label, type Paint, printable, printableJson, table, widthOf } from './terminal.js';
 
 const INDENT = '  ';
 
@@ -18,7 +18,7 @@ export function* summaryText(summary: Summary, paint: Paint): Generator<string> 
     ['Parameters', parametersOf(summary.parameters)],
     ['Alignment', alignmentOf(summary)],
   ];
-  for (const [label, text] of facts) yield `${paint.bold(label.padEnd(12))}${text}\n`;
+  for (const [title, text] of facts) yield `${paint.bold(title.padEnd(12))}${text}\n`;
   yield* metadataText(sharded ? 'Metadata of the index' : 'Metadata', summary.metadata, paint);
   if (sharded) {
     for (const [title, metadata] of distinctMetadata(files)) yield* metadataText(title, metadata, paint);
@@ -65,19 +65,19 @@ function* distinctMetadata(files: readonly FileSummary[]): Generator<[string, Re
 function* metadataText(title: string, metadata: ReadonlyMap<string, string>, paint: Paint): Generator<string> {
   if (metadata.size === 0) return;
   yield `\n${paint.bold(title)}\n`;
-  const keys = new Map([...metadata.keys()].map((key) => [key, key === '' ? '""' : printable(key)]));
+  const keys = new Map([...metadata.keys()].map((key) => [key, label(key)]));
   // A long key, which a file may well have, must not push all values to the right.
   const width = Math.min(
     32,
     [...keys.values()].reduce((widest, key) => Math.max(widest, widthOf(key)), 0),
   );
   for (const [key, value] of metadata) {
-    const label = keys.get(key)!;
+    const shown = keys.get(key)!;
     const expanded = expandJson(value);
-    const padding = ' '.repeat(Math.max(0, width - widthOf(label)));
-    if (expanded === undefined) yield `${INDENT}${paint.cyan(label)}${padding}  ${printable(value)}\n`;
+    const padding = ' '.repeat(Math.max(0, width - widthOf(shown)));
+    if (expanded === undefined) yield `${INDENT}${paint.cyan(shown)}${padding}  ${printable(value)}\n`;
     else {
-      yield `${INDENT}${paint.cyan(label)}\n`;
+      yield `${INDENT}${paint.cyan(shown)}\n`;
       for (const line of expanded.split('\n')) yield `${INDENT}${INDENT}${printable(line)}\n`;
     }
   }

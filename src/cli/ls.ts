@@ -2,7 +2,7 @@
 // Refuses to touch the file system and the stream: rows come in, pieces of text go out.
 
 import type { Listing, Row } from './collect.js';
-import { type Column, grouped, type Paint, printable, printableJson, table } from './terminal.js';
+import { type Column, grouped, label, type Paint, printable, printableJson, table } from './terminal.js';
 
 /** The table, then a line with the total. Without `heading` only the rows, for other programs. */
 export function* listingText(
@@ -11,7 +11,7 @@ export function* listingText(
 ): Generator<string> {
   const { paint, heading } = options;
   const columns: Column<Row>[] = [
-    { title: 'Tensor', cell: ({ name }) => (name === '' ? '""' : printable(name)) },
+    { title: 'Tensor', cell: ({ name }) => label(name) },
     { title: 'Dtype', cell: ({ info }) => info.dtype, paint: paint.cyan },
     { title: 'Shape', cell: ({ info }) => listOf(info.shape), paint: paint.green },
     { title: 'Offsets', cell: ({ info }) => listOf(info.data_offsets), paint: paint.dim },

@@ -38,6 +38,12 @@ export function printable(text: string): string {
   });
 }
 
+/** A name or a key as it stands in a table: printable, in quotes when it is empty or its ends could not be seen. */
+export function label(name: string): string {
+  const text = printable(name);
+  return text === '' || text !== text.trim() ? `"${text}"` : text;
+}
+
 // Raw line ends in JSON text are layout, never part of a string.
 const EVERY_UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
@@ -84,7 +90,7 @@ export interface Column<R> {
 }
 
 /** The widest a column grows. One name of a megabyte must not pad every other line to a megabyte. */
-export const MAX_COLUMN_WIDTH = 160;
+export const MAX_COLUMN_WIDTH = 100;
 
 const GAP = '  ';
 

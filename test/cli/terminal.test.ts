@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type Column,
   grouped,
+  label,
   MAX_COLUMN_WIDTH,
   paintFor,
   printable,
@@ -39,6 +40,18 @@ describe('printable', () => {
         expect(printable(text)).not.toContain('\n');
       }),
     );
+  });
+});
+
+describe('label', () => {
+  it.each([
+    ['weight', 'weight'],
+    ['', '""'],
+    [' ', '" "'],
+    ['a\u00a0', '"a\u00a0"'],
+    ['\ta', '\\ta'],
+  ])('%j', (name, expected) => {
+    expect(label(name)).toBe(expected);
   });
 });
 
