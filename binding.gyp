@@ -53,6 +53,7 @@
         'native/convert_dispatch.cc',
         'native/convert_neon.cc',
         'native/convert_scalar.cc',
+        'native/gather.cc',
         'native/mapping_binding.cc',
       ],
       'conditions': [

@@ -13,14 +13,22 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
 /**
- * What an addon is compiled from, relative to the root and sorted: binding.gyp and every C++ file under native/.
+ * Every C++ file under native/, relative to the root and sorted.
+ * @returns {string[]}
+ */
+export function nativeFiles() {
+  return readdirSync(path.join(ROOT, 'native'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(cc|h)$/.test(file))
+    .map((file) => `native/${file.replaceAll('\\', '/')}`)
+    .sort();
+}
+
+/**
+ * What an addon is compiled from: binding.gyp and the C++ files that are not programs of their own (`*_test.cc`).
  * @returns {string[]}
  */
 export function nativeSources() {
-  const files = readdirSync(path.join(ROOT, 'native'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(cc|h)$/.test(file))
-    .map((file) => `native/${file.replaceAll('\\', '/')}`);
-  return ['binding.gyp', ...files].sort();
+  return ['binding.gyp', ...nativeFiles().filter((file) => !file.endsWith('_test.cc'))];
 }
 
 /**

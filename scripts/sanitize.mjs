@@ -1,13 +1,16 @@
 // Owns the sanitizer run: builds the addon with AddressSanitizer and UBSan, then runs on it the tests that
 // map, detach, collect and exit. Refuses to pass when another addon than that one was loaded.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { compiler, ROOT, toolPath } from './native.mjs';
 import { runVitest } from './vitest.mjs';
 
 const HOME = path.join(ROOT, '.cache/sanitize');
+const BUILD = path.join(HOME, 'build/Release');
 
 /** Test files that exercise the addon; directories that do not exist are left to vitest, which finds nothing in them. */
 const TESTS = ['test/lifetime/', 'test/native/'];
@@ -43,7 +46,7 @@ function environment() {
   };
 }
 
-/** Compiles the addon under .cache/sanitize; throws when that fails. */
+/** Compiles the addon and the programs of native/ under .cache/sanitize; throws when that fails. */
 export function buildSanitized() {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -51,8 +54,9 @@ export function buildSanitized() {
       toolPath('cmake-js/bin/cmake-js'),
       'compile',
       '--directory=native',
-      `--out=${path.join(HOME, 'build/Release')}`,
+      `--out=${BUILD}`,
       '--CDSAFETENSORS_MMAP_SANITIZE=ON',
+      `--parallel=${availableParallelism()}`,
       '--log-level=error',
     ],
     { cwd: ROOT, encoding: 'utf8' },
@@ -72,6 +76,16 @@ function verifyLoaded() {
   if (status !== 0) throw new Error(`the sanitized addon did not load (exit ${status})\n${stderr}`);
 }
 
+/** Runs the programs of native/ that need no Node; throws when one of them fails. */
+function runPrograms() {
+  const table = path.join(HOME, 'float32_table.bin');
+  writeFileSync(table, gunzipSync(readFileSync(path.join(ROOT, 'test/fixtures/float32_table.bin.gz'))));
+  for (const [program, ...args] of [['convert_test', table], ['gather_test']]) {
+    const { status, signal } = spawnSync(path.join(BUILD, program ?? ''), args, { stdio: 'inherit' });
+    if (status !== 0) throw new Error(`${program} ended with ${status ?? signal}`);
+  }
+}
+
 /**
  * Builds, verifies and tests.
  * @returns {import('./vitest.mjs').Counts}
@@ -79,6 +93,7 @@ function verifyLoaded() {
 export function sanitize() {
   buildSanitized();
   verifyLoaded();
+  runPrograms();
   const tests = TESTS.filter((directory) => existsSync(path.join(ROOT, directory)));
   return runVitest('sanitize', ['--project', 'unit', ...tests], { env: environment() });
 }
