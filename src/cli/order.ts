@@ -11,23 +11,18 @@ export type Sort = (typeof SORTS)[number];
  * A string whose plain order by UTF-16 units is the natural order of `name`: each run of digits becomes
  * '0', its length without leading zeros (two units), the digits. Names that differ only in leading zeros share a key.
  */
-export function naturalKey(name: string): string {
+function naturalKey(name: string): string {
   return name.replace(/0*([0-9]+)/g, (_, digits: string) => {
     const length = String.fromCharCode(digits.length >>> 16, digits.length & 0xffff);
     return `0${length}${digits}`;
   });
 }
 
-/** Natural order, layers.2 before layers.10: total, and 0 for equal names only. */
-export function compareNatural(a: string, b: string): number {
-  return compareUnits(naturalKey(a), naturalKey(b)) || compareUnits(a, b);
-}
-
 function compareUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The rows in the order asked for. They arrive in file order, so 'offset' is the order they have. */
+/** The rows in the order asked for: a total one, layers.2 before layers.10. They arrive in file order, so 'offset' is the order they have. */
 export function sortRows(rows: readonly Row[], by: Sort): readonly Row[] {
   if (by === 'offset') return rows;
   // Half a million names are compared ten million times: their keys are made once.

@@ -5,7 +5,7 @@ import { bitsOf } from '../dtype.js';
 import { type Dtype, type Header, openModel } from '../index.js';
 import { hasIndex } from './collect.js';
 
-export interface DtypeCount {
+interface DtypeCount {
   tensors: number;
   /** Elements, of all tensors together. */
   parameters: number;
