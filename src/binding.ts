@@ -18,6 +18,18 @@ export interface NativeBinding {
   isReadOnly(handle: MappingHandle): boolean;
   /** Drops the handle's share of the mapping; segments keep theirs. */
   release(handle: MappingHandle): void;
+  /**
+   * Copies the product of `counts` runs of `runBytes` bytes each to the start of `target`; the first starts at byte
+   * `offset` of the mapping, `strides` lead from run to run, in bytes. False when `target` overlaps what is read.
+   */
+  gather(
+    handle: MappingHandle,
+    offset: number,
+    runBytes: number,
+    counts: readonly number[],
+    strides: readonly number[],
+    target: Uint8Array,
+  ): boolean;
   /** False when the runtime refuses. */
   detach(buffer: ArrayBuffer): boolean;
   /** Mappings alive in this process, all threads counted. */

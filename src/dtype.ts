@@ -1,5 +1,5 @@
-// Owns the 22 dtypes: their names, widths and the JavaScript array each is handed out as.
-// No other file spells a dtype name; values are not interpreted here.
+// Owns the 22 dtypes: their names, widths, encodings and the JavaScript array each is handed out as.
+// No other file spells a dtype name; values are described here, not interpreted.
 
 type TypedArrayConstructor =
   | BigInt64ArrayConstructor
@@ -13,37 +13,79 @@ type TypedArrayConstructor =
   | Uint16ArrayConstructor
   | Uint32ArrayConstructor;
 
+/** Which patterns of a float are no numbers, and what its NaN carries. */
+export type Special =
+  /** The largest exponent: infinity where the mantissa is 0, else a NaN whose mantissa is a payload. */
+  | 'ieee'
+  /** The same, but the payload has no meaning. */
+  | 'ieee-without-payload'
+  /** NaN has all bits but the sign set; there are no infinities. */
+  | 'all-ones'
+  /** The pattern of -0 is NaN; there are no infinities. */
+  | 'negative-zero'
+  /** Every pattern is a number. */
+  | 'none';
+
+/** How the bits of one element make a number. */
+export type Encoding =
+  | {
+      readonly kind: 'float';
+      readonly exponent: number;
+      readonly mantissa: number;
+      readonly bias: number;
+      readonly special: Special;
+    }
+  /** 2^(bits - 127); all ones is NaN. */
+  | { readonly kind: 'power-of-two' }
+  /** In two's complement where it is signed. */
+  | { readonly kind: 'integer'; readonly signed: boolean }
+  /** False is 0. */
+  | { readonly kind: 'boolean' }
+  /** A float32 real part, then an imaginary one. */
+  | { readonly kind: 'complex' };
+
+const SIGNED: Encoding = { kind: 'integer', signed: true };
+const UNSIGNED: Encoding = { kind: 'integer', signed: false };
+
+/** Below the sign bit: exponent bits, mantissa bits. */
+function float(exponent: number, mantissa: number, bias: number, special: Special): Encoding {
+  return { kind: 'float', exponent, mantissa, bias, special };
+}
+
 interface DtypeRow {
   /** Width of one element in bits; 4 and 6 for the packed dtypes. */
   readonly bits: number;
   /** Class of `TensorView.data`. Floats that JavaScript lacks are handed out as their bits. */
   readonly array: TypedArrayConstructor;
+  readonly encoding: Encoding;
+  /** Name of the element type in onnxruntime, where it has one. */
+  readonly ort?: string;
 }
 
 // In the order in which a writer lays tensors out: the widest first, so that each starts aligned.
 const TABLE = {
-  U64: { bits: 64, array: BigUint64Array },
-  I64: { bits: 64, array: BigInt64Array },
-  F64: { bits: 64, array: Float64Array },
-  C64: { bits: 64, array: Float32Array },
-  F32: { bits: 32, array: Float32Array },
-  U32: { bits: 32, array: Uint32Array },
-  I32: { bits: 32, array: Int32Array },
-  BF16: { bits: 16, array: Uint16Array },
-  F16: { bits: 16, array: Uint16Array },
-  U16: { bits: 16, array: Uint16Array },
-  I16: { bits: 16, array: Int16Array },
-  F8_E5M2FNUZ: { bits: 8, array: Uint8Array },
-  F8_E4M3FNUZ: { bits: 8, array: Uint8Array },
-  F8_E8M0: { bits: 8, array: Uint8Array },
-  F8_E4M3: { bits: 8, array: Uint8Array },
-  F8_E5M2: { bits: 8, array: Uint8Array },
-  I8: { bits: 8, array: Int8Array },
-  U8: { bits: 8, array: Uint8Array },
-  F6_E3M2: { bits: 6, array: Uint8Array },
-  F6_E2M3: { bits: 6, array: Uint8Array },
-  F4: { bits: 4, array: Uint8Array },
-  BOOL: { bits: 8, array: Uint8Array },
+  U64: { bits: 64, array: BigUint64Array, encoding: UNSIGNED, ort: 'uint64' },
+  I64: { bits: 64, array: BigInt64Array, encoding: SIGNED, ort: 'int64' },
+  F64: { bits: 64, array: Float64Array, encoding: float(11, 52, 1023, 'ieee'), ort: 'float64' },
+  C64: { bits: 64, array: Float32Array, encoding: { kind: 'complex' } },
+  F32: { bits: 32, array: Float32Array, encoding: float(8, 23, 127, 'ieee'), ort: 'float32' },
+  U32: { bits: 32, array: Uint32Array, encoding: UNSIGNED, ort: 'uint32' },
+  I32: { bits: 32, array: Int32Array, encoding: SIGNED, ort: 'int32' },
+  BF16: { bits: 16, array: Uint16Array, encoding: float(8, 7, 127, 'ieee') },
+  F16: { bits: 16, array: Uint16Array, encoding: float(5, 10, 15, 'ieee'), ort: 'float16' },
+  U16: { bits: 16, array: Uint16Array, encoding: UNSIGNED, ort: 'uint16' },
+  I16: { bits: 16, array: Int16Array, encoding: SIGNED, ort: 'int16' },
+  F8_E5M2FNUZ: { bits: 8, array: Uint8Array, encoding: float(5, 2, 16, 'negative-zero') },
+  F8_E4M3FNUZ: { bits: 8, array: Uint8Array, encoding: float(4, 3, 8, 'negative-zero') },
+  F8_E8M0: { bits: 8, array: Uint8Array, encoding: { kind: 'power-of-two' } },
+  F8_E4M3: { bits: 8, array: Uint8Array, encoding: float(4, 3, 7, 'all-ones') },
+  F8_E5M2: { bits: 8, array: Uint8Array, encoding: float(5, 2, 15, 'ieee-without-payload') },
+  I8: { bits: 8, array: Int8Array, encoding: SIGNED, ort: 'int8' },
+  U8: { bits: 8, array: Uint8Array, encoding: UNSIGNED, ort: 'uint8' },
+  F6_E3M2: { bits: 6, array: Uint8Array, encoding: float(3, 2, 3, 'none') },
+  F6_E2M3: { bits: 6, array: Uint8Array, encoding: float(2, 3, 1, 'none') },
+  F4: { bits: 4, array: Uint8Array, encoding: float(2, 1, 1, 'none') },
+  BOOL: { bits: 8, array: Uint8Array, encoding: { kind: 'boolean' }, ort: 'bool' },
 } as const satisfies Record<string, DtypeRow>;
 
 /** The name of an element type, spelled as in the file. */
@@ -69,9 +111,24 @@ export function bitsOf(dtype: Dtype): number {
   return TABLE[dtype].bits;
 }
 
+/** How the bits of one element make a number. */
+export function encodingOf(dtype: Dtype): Encoding {
+  return TABLE[dtype].encoding;
+}
+
 /** Class of the array that holds a tensor of this dtype. */
 export function arrayOf<D extends Dtype>(dtype: D): TypedArrayConstructor {
   return TABLE[dtype].array;
+}
+
+/** The dtype's name in onnxruntime, or undefined. */
+export function ortTypeOf(dtype: Dtype): string | undefined {
+  return (TABLE[dtype] as DtypeRow).ort;
+}
+
+/** Whether each element of `data` is one number of the tensor: not for pairs and not for packed elements. */
+export function hasElementPerNumber(dtype: Dtype): boolean {
+  return TABLE[dtype].bits === TABLE[dtype].array.BYTES_PER_ELEMENT * 8;
 }
 
 /** The dtype's code, or -1 when it is none of the 22. */

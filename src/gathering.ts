@@ -119,3 +119,15 @@ function requireBounds(source: Uint8Array, runs: StridedRuns, target: Uint8Array
     );
   }
 }
+
+/** Whether two arrays share memory. */
+export function overlaps(a: Uint8Array, b: Uint8Array): boolean {
+  return (
+    a.buffer === b.buffer && a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength
+  );
+}
+
+/** The error of copying a range onto itself. */
+export function overlapFault(): SafeTensorsError {
+  return new SafeTensorsError('INVALID_ARGUMENT', 'the target overlaps the bytes that are to be copied');
+}

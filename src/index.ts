@@ -5,6 +5,8 @@ import './host.js';
 export type { DataOf, Dtype, TensorData } from './dtype.js';
 export { type ErrorCode, SafeTensorsError } from './errors.js';
 export type { Header, TensorInfo } from './header.js';
+export type { ShardOptions, SliceIndex } from './indexing.js';
+export type { NdarrayParts, OrtParts } from './interop.js';
 export { openModel, SafeTensorsModel, type Shard } from './model.js';
 export { open, openSync, parse, readHeader } from './open.js';
 export type { OpenOptions } from './options.js';

@@ -6,8 +6,9 @@ import { getSystemErrorName } from 'node:util';
 
 import { type MappingHandle, type NativeBinding, nativeBinding } from './binding.js';
 import { SafeTensorsError } from './errors.js';
+import { overlapFault } from './gathering.js';
 import type { SegmentPlan } from './segments.js';
-import type { Protection, Source } from './source.js';
+import type { FileRuns, Protection, Source } from './source.js';
 
 /** Longest external buffer: 4 GiB on Node 20. Later ones name no limit that they keep: some abort at 32 GiB. */
 export const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
@@ -71,6 +72,11 @@ export class MappedSource implements Source {
 
   byteOffsetOf(begin: number): number {
     return begin - this.#plan.begin[this.#segmentOf(begin)]!;
+  }
+
+  gather(begin: number, runs: FileRuns, target: Uint8Array): void {
+    const { runBytes, counts, strides, offset } = runs;
+    if (!this.#binding.gather(this.#handle, begin + offset, runBytes, counts, strides, target)) throw overlapFault();
   }
 
   close(): void {

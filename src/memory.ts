@@ -2,7 +2,8 @@
 // Refuses bytes that the caller has transferred away or resized since.
 
 import { SafeTensorsError } from './errors.js';
-import type { Protection, Source } from './source.js';
+import { gatherBytes, overlapFault, overlaps } from './gathering.js';
+import type { FileRuns, Protection, Source } from './source.js';
 
 export class MemorySource implements Source {
   readonly backend = 'memory';
@@ -31,6 +32,13 @@ export class MemorySource implements Source {
 
   byteOffsetOf(begin: number): number {
     return this.#byteOffset + begin;
+  }
+
+  gather(begin: number, runs: FileRuns, target: Uint8Array): void {
+    const source = this.bytes(begin + runs.minByte, begin + runs.maxByte);
+    // Typed arrays copy overlapping runs one by one, so that a later run could read what an earlier one wrote.
+    if (overlaps(source, target)) throw overlapFault();
+    gatherBytes(source, { ...runs, offset: runs.offset - runs.minByte }, target);
   }
 
   /** The memory is the caller's, so views stay as they are. */

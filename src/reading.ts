@@ -6,10 +6,16 @@ import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 import { SafeTensorsError } from './errors.js';
-import type { Protection, Source } from './source.js';
+import { gatherBytes } from './gathering.js';
+import type { FileRuns, Protection, Source } from './source.js';
 
 /** One read call moves fewer than 2^31 bytes. */
 const MOST_PER_CALL = 2 ** 30;
+
+/** Runs are read together with what lies between them while that is at most so long, in bytes … */
+const LARGEST_SPAN = 2 ** 20;
+/** … and at most so many times what is wanted. */
+const WIDEST_GAP = 8;
 
 // A file that is dropped without close() must not keep its descriptor.
 const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
@@ -67,6 +73,40 @@ export class ReadingSource implements Source {
 
   byteOffsetOf(): number {
     return 0;
+  }
+
+  gather(begin: number, runs: FileRuns, target: Uint8Array): void {
+    this.#gather(begin, runs, target);
+  }
+
+  /** Reads what lies close together in one piece, else run by run. */
+  #gather(begin: number, runs: FileRuns, target: Uint8Array): void {
+    const span = runs.maxByte - runs.minByte;
+    const [count, ...counts] = runs.counts;
+    if (count === undefined) {
+      target.set(this.bytes(begin + runs.offset, begin + runs.offset + runs.runBytes));
+      return;
+    }
+    if (span <= LARGEST_SPAN && span <= runs.byteLength * WIDEST_GAP) {
+      const piece = this.bytes(begin + runs.minByte, begin + runs.maxByte);
+      gatherBytes(piece, { ...runs, offset: runs.offset - runs.minByte }, target);
+      return;
+    }
+    const [stride = 0, ...strides] = runs.strides;
+    const byteLength = runs.byteLength / count;
+    const reach = (count - 1) * stride;
+    for (let i = 0; i < count; i++) {
+      const inner = {
+        runBytes: runs.runBytes,
+        counts,
+        strides,
+        byteLength,
+        offset: runs.offset + i * stride,
+        minByte: runs.minByte - Math.min(reach, 0) + i * stride,
+        maxByte: runs.maxByte - Math.max(reach, 0) + i * stride,
+      };
+      this.#gather(begin, inner, target.subarray(i * byteLength, (i + 1) * byteLength));
+    }
   }
 
   close(): void {

@@ -1,11 +1,21 @@
 // Owns the words between what the user holds and where bytes come from: a range of a file, borrowed as memory.
 // Refuses to know what the bytes mean.
 
+import type { StridedRuns } from './gathering.js';
+
 /** Where the bytes of a file come from. */
 export type Backend = 'mmap' | 'read' | 'memory';
 
 /** What happens to a write into a mapped view. */
 export type Protection = 'copy-on-write' | 'read-only';
+
+/** Runs of bytes within a file, and the range that holds them all. */
+export interface FileRuns extends StridedRuns {
+  /** Bytes of all runs. */
+  readonly byteLength: number;
+  readonly minByte: number;
+  readonly maxByte: number;
+}
 
 export interface Source {
   readonly backend: Backend;
@@ -22,6 +32,11 @@ export interface Source {
   bytes(begin: number, end: number): Uint8Array;
   /** The byteOffset that `bytes` has for a range that starts at `begin`; reads nothing. */
   byteOffsetOf(begin: number): number;
+  /**
+   * Copies runs of bytes to the start of `target`; positions in `runs` count from byte `begin` of the file. Touches no
+   * other bytes. Throws INVALID_ARGUMENT when `target` overlaps what is copied, and what `bytes` throws.
+   */
+  gather(begin: number, runs: FileRuns, target: Uint8Array): void;
   /** Gives the bytes back: what was handed out as the file's own memory has length 0 afterwards, where that can be done. */
   close(): void;
 }

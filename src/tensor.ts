@@ -1,11 +1,14 @@
-// Owns one tensor as the user holds it: what it is, and its elements as a typed array, over the file where that can be.
-// Refuses to read anything before `bytes` or `data` is asked for.
+// Owns one tensor, or a slice of one, as the user holds it: what it is, and its elements as a typed array, over the file
+// where that can be. Refuses to read anything before `bytes`, `data`, a copy or a conversion is asked for.
 
 import { inspect } from 'node:util';
 
 import { arrayOf, bitsOf, type DataOf, type Dtype } from './dtype.js';
 import { quote, SafeTensorsError } from './errors.js';
 import type { Header } from './header.js';
+import { type ShardOptions, type SliceIndex, shardRegion, sliceRegion } from './indexing.js';
+import { type NdarrayParts, ndarrayParts, type OrtParts, ortParts } from './interop.js';
+import { elementCount, type GatherPlan, gatherPlan, type Region, wholeRegion } from './region.js';
 import type { Source } from './source.js';
 
 /** What `data` does for a tensor whose address is no multiple of its element size. */
@@ -22,12 +25,19 @@ export interface TensorFile {
   wouldAlias(begin: number, elementSize: number): boolean;
 }
 
-/** One tensor of a file. Made by `tensor`, `get` and `values`; holds its file open until both are dropped or closed. */
+/**
+ * One tensor of a file, or a slice of one. Made by `tensor`, `get`, `values` and `slice`; light, and made anew each time.
+ * It holds its file open until both are dropped, or the file is closed.
+ */
 export class TensorView<D extends Dtype = Dtype> {
   /** Element type, as spelled in the file. */
   readonly dtype: D;
   readonly #file: TensorFile;
   readonly #position: number;
+  /** The part of the tensor that this is; absent for all of it. */
+  readonly #region: Region | undefined;
+  /** How the region lies in the tensor's bytes; absent with it. */
+  readonly #plan: GatherPlan | undefined;
   #name: string | undefined;
   #shape: readonly number[] | undefined;
   /** Kept where asking again would read again. */
@@ -35,12 +45,15 @@ export class TensorView<D extends Dtype = Dtype> {
   #data: DataOf<D> | undefined;
 
   /** @internal */
-  constructor(file: TensorFile, position: number) {
+  constructor(file: TensorFile, position: number, region?: Region, plan?: GatherPlan) {
     this.#file = file;
     this.#position = position;
+    this.#region = region;
+    this.#plan = plan;
     this.dtype = file.header.dtypeAt(position) as D;
   }
 
+  /** The tensor's name; a slice has its tensor's. */
   get name(): string {
     this.#name ??= this.#file.header.nameAt(this.#position);
     return this.#name;
@@ -48,28 +61,33 @@ export class TensorView<D extends Dtype = Dtype> {
 
   /** Lengths of the dimensions, outermost first, in C order; `[]` for a scalar. Frozen. */
   get shape(): readonly number[] {
-    this.#shape ??= Object.freeze(this.#file.header.shapeAt(this.#position));
+    this.#shape ??= this.#region?.shape ?? Object.freeze(this.#file.header.shapeAt(this.#position));
     return this.#shape;
   }
 
   /** Number of elements. */
   get length(): number {
+    if (this.#region !== undefined) return elementCount(this.#region);
     return (this.byteLength * 8) / bitsOf(this.dtype);
   }
 
-  /** Number of bytes in the file. */
+  /** Number of bytes of the elements. */
   get byteLength(): number {
-    return this.#end - this.#begin;
+    return this.#plan?.byteLength ?? this.#fileEnd - this.#fileBegin;
   }
 
-  /** Where the tensor lies, in bytes from the end of the header, half open, as in the file. Frozen. */
+  /**
+   * Where it lies, in bytes from the end of the header, half open, as in the file. Frozen. For a slice that is not
+   * contiguous: the range from its first byte to its last.
+   */
   get dataOffsets(): readonly [begin: number, end: number] {
     return Object.freeze([this.#begin, this.#end] as const);
   }
 
   /**
-   * The tensor's bytes over the file's own memory, never copied (with the `read` backend: read on first use).
-   * Throws BUFFER_TOO_LARGE, CLOSED, and with `read` TRUNCATED_DATA.
+   * The bytes over the file's own memory, never copied. With the `read` backend they are read on first use; those of a
+   * slice that is not contiguous are gathered on first use. Throws BUFFER_TOO_LARGE, CLOSED, and with `read`
+   * TRUNCATED_DATA.
    */
   get bytes(): Uint8Array {
     const source = this.#file.requireSource();
@@ -77,9 +95,8 @@ export class TensorView<D extends Dtype = Dtype> {
     // A kept array of another length: the user has transferred its buffer.
     if (this.#bytes?.byteLength === this.byteLength) return this.#bytes;
     if (this.byteLength > source.maxLength) throw this.#tooLarge(source.maxLength);
-    const offset = this.#file.header.dataOffset;
-    const bytes = this.#explained(() => source.bytes(offset + this.#begin, offset + this.#end));
-    if (!source.aliases) this.#bytes = bytes;
+    const bytes = this.#explained(() => this.#read(source));
+    if (!source.aliases || !this.#isContiguous) this.#bytes = bytes;
     return bytes;
   }
 
@@ -99,9 +116,66 @@ export class TensorView<D extends Dtype = Dtype> {
     return data;
   }
 
-  /** Whether `data` aliases the file. An empty tensor has nothing to alias. */
+  /** Whether `data` aliases the file. Nothing aliases it for an empty tensor or a slice that is not contiguous. */
   get isView(): boolean {
-    return this.byteLength > 0 && this.#file.wouldAlias(this.#begin, arrayOf(this.dtype).BYTES_PER_ELEMENT);
+    if (this.byteLength === 0 || !this.#isContiguous) return false;
+    return this.#file.wouldAlias(this.#begin, arrayOf(this.dtype).BYTES_PER_ELEMENT);
+  }
+
+  /**
+   * A part of the tensor, by numpy's rules; reads nothing. An index is an integer (drops the dimension; negative counts
+   * from the end), `[start, stop, step]` (each may be null or left out; clamped; step may be negative), `null` for the
+   * whole dimension, or `'...'` once for all dimensions between. Dimensions without an index stay whole.
+   * Throws INVALID_SLICE, and SUB_BYTE_MISALIGNED for a cut inside a byte of F4 or F6.
+   */
+  slice(...indices: readonly SliceIndex[]): TensorView<D> {
+    return this.#part(sliceRegion(this.#regionOrAll, indices, this.name));
+  }
+
+  /**
+   * Part `rank` of `of` equal parts of dimension `dim`, as tensor parallelism takes them; reads nothing. With
+   * `uneven: true` a dimension need not divide: the first parts are longer by one. Throws INVALID_SLICE.
+   */
+  shard(options: ShardOptions): TensorView<D> {
+    return this.#part(shardRegion(this.#regionOrAll, options, this.name));
+  }
+
+  /**
+   * Copies the elements' bytes, in C order, into memory that the caller owns, from byte `offset` of `target` on.
+   * Returns the number of bytes. Throws INVALID_ARGUMENT when they do not fit or `target` overlaps them, and CLOSED.
+   */
+  copyTo(target: ArrayBufferView | ArrayBufferLike, offset = 0): number {
+    const source = this.#file.requireSource();
+    const room = bytesOf(target);
+    const { byteLength } = this;
+    if (!Number.isInteger(offset) || offset < 0 || offset + byteLength > room.byteLength) {
+      throw new SafeTensorsError(
+        'INVALID_ARGUMENT',
+        `tensor ${quote(this.name)} has ${byteLength} bytes, which do not fit at byte ${String(offset)} of a target of ${room.byteLength}`,
+        this.#details(),
+      );
+    }
+    const part = room.subarray(offset, offset + byteLength);
+    if (byteLength > 0) this.#explained(() => source.gather(this.#tensorBegin, this.#runs, part));
+    return byteLength;
+  }
+
+  /**
+   * The arguments of scijs' `ndarray(data, shape, stride, offset)`, without a copy where `data` of the whole tensor is a
+   * view. Throws INVALID_ARGUMENT for C64, F4 and F6, which have no element per number.
+   */
+  toNdarray(): NdarrayParts<D> {
+    const whole = this.#region === undefined ? this : new TensorView<D>(this.#file, this.#position);
+    if (whole.isView) return ndarrayParts(this.dtype, whole.data, this.#regionOrAll);
+    return ndarrayParts(this.dtype, this.data, wholeRegion(this.shape));
+  }
+
+  /**
+   * The arguments of onnxruntime's `new Tensor(type, data, dims)`, without a copy where `isView`.
+   * Throws INVALID_ARGUMENT for a dtype that onnxruntime lacks.
+   */
+  toOrt(): OrtParts<D> {
+    return ortParts(this.dtype, () => this.data, this.shape);
   }
 
   get [Symbol.toStringTag](): string {
@@ -113,12 +187,54 @@ export class TensorView<D extends Dtype = Dtype> {
     return `TensorView ${quote(this.name)} ${this.dtype} [${this.shape.join(', ')}]`;
   }
 
-  get #begin(): number {
+  /** Of the whole tensor, in bytes from the end of the header. */
+  get #fileBegin(): number {
     return this.#file.header.beginAt(this.#position);
   }
 
-  get #end(): number {
+  get #fileEnd(): number {
     return this.#file.header.endAt(this.#position);
+  }
+
+  /** Of the elements, in bytes from the end of the header. */
+  get #begin(): number {
+    return this.#fileBegin + (this.#plan?.minByte ?? 0);
+  }
+
+  get #end(): number {
+    return this.#plan === undefined ? this.#fileEnd : this.#fileBegin + this.#plan.maxByte;
+  }
+
+  /** Of the whole tensor, in bytes of the file. */
+  get #tensorBegin(): number {
+    return this.#file.header.dataOffset + this.#fileBegin;
+  }
+
+  get #isContiguous(): boolean {
+    return this.#plan === undefined || this.#plan.counts.length === 0;
+  }
+
+  get #regionOrAll(): Region {
+    return this.#region ?? wholeRegion(this.shape);
+  }
+
+  /** The bytes as runs within the tensor. */
+  get #runs(): GatherPlan {
+    return this.#plan ?? gatherPlan(wholeRegion(this.shape), this.dtype, this.name);
+  }
+
+  #part(region: Region): TensorView<D> {
+    return new TensorView<D>(this.#file, this.#position, region, gatherPlan(region, this.dtype, this.name));
+  }
+
+  #read(source: Source): Uint8Array {
+    if (this.#plan !== undefined && !this.#isContiguous) {
+      const bytes = new Uint8Array(this.byteLength);
+      source.gather(this.#tensorBegin, this.#plan, bytes);
+      return bytes;
+    }
+    const offset = this.#file.header.dataOffset;
+    return source.bytes(offset + this.#begin, offset + this.#end);
   }
 
   #typed(): DataOf<D> {
@@ -165,4 +281,11 @@ export class TensorView<D extends Dtype = Dtype> {
   #details(): { path: string | undefined; tensor: string } {
     return { path: this.#file.path, tensor: this.name };
   }
+}
+
+function bytesOf(target: ArrayBufferView | ArrayBufferLike): Uint8Array {
+  if (target instanceof Uint8Array) return target;
+  if (ArrayBuffer.isView(target)) return new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+  if (target instanceof ArrayBuffer || target instanceof SharedArrayBuffer) return new Uint8Array(target);
+  throw new SafeTensorsError('INVALID_ARGUMENT', 'the target of a copy is an ArrayBuffer, a typed array or a DataView');
 }

@@ -21,7 +21,8 @@ Exit codes:
   0  fine
   1  the file breaks a rule of the format
   2  the command line is wrong
-  3  the file cannot be read (missing, forbidden, not a regular file)`;
+  3  the file cannot be read (missing, forbidden, not a regular file), or the output not written
+  70 a defect of this program`;
 
 interface LsOptions {
   readonly sort: Sort;

@@ -22,7 +22,10 @@ function compareUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The rows in the order asked for: a total one, layers.2 before layers.10. They arrive in file order, so 'offset' is the order they have. */
+/**
+ * The rows in the order asked for: a total one, layers.2 before layers.10.
+ * They arrive in file order, so 'offset' is the order they have.
+ */
 export function sortRows(rows: readonly Row[], by: Sort): readonly Row[] {
   if (by === 'offset') return rows;
   // Half a million names are compared ten million times: their keys are made once.
