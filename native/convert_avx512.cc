@@ -95,12 +95,11 @@ struct Sixths : Vector16<kNumberOfDecoder, 6> {
     // Twelve bytes are four groups of 24 bits. Each 128-bit lane takes one group into all its
     // words and shifts each word to its element.
     const __m128i packed = _mm_maskz_loadu_epi8(0x0FFF, source);
-    const __m512i groups =
-        _mm512_shuffle_epi8(_mm512_broadcast_i32x4(packed),
-                            _mm512_set_epi32(0x800B0A09, 0x800B0A09, 0x800B0A09, 0x800B0A09,  //
-                                             0x80080706, 0x80080706, 0x80080706, 0x80080706,  //
-                                             0x80050403, 0x80050403, 0x80050403, 0x80050403,  //
-                                             0x80020100, 0x80020100, 0x80020100, 0x80020100));
+    const __m512i groups = _mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(packed), _mm512_set_epi32(0x0B0A09, 0x0B0A09, 0x0B0A09, 0x0B0A09,  //
+                                                         0x080706, 0x080706, 0x080706, 0x080706,  //
+                                                         0x050403, 0x050403, 0x050403, 0x050403,  //
+                                                         0x020100, 0x020100, 0x020100, 0x020100));
     const __m512i shifts = _mm512_set_epi32(18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0);
     return DecodeSmall<F>(_mm512_srlv_epi32(groups, shifts));
   }
