@@ -7,7 +7,11 @@ import { ROOT, toolPath } from './native.mjs';
 
 const DIST = path.join(ROOT, 'dist');
 
-const { status } = spawnSync(process.execPath, [toolPath('typescript/bin/tsc'), '-p', ROOT], { stdio: 'inherit' });
+// What is known to be up to date is written down inside dist/, so that it goes when dist/ goes.
+const incremental = ['--incremental', '--tsBuildInfoFile', path.join(DIST, '.tsbuildinfo')];
+const { status } = spawnSync(process.execPath, [toolPath('typescript/bin/tsc'), '-p', ROOT, ...incremental], {
+  stdio: 'inherit',
+});
 
 for (const file of existsSync(DIST) ? readdirSync(DIST, { recursive: true, encoding: 'utf8' }) : []) {
   const stem = /^(.*?)(\.d\.ts|\.js)(\.map)?$/.exec(file)?.[1];

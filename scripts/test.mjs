@@ -64,7 +64,7 @@ const own = (file) => path.join(ROOT, 'scripts', file);
 
 /** The linters, one after the other: each is short. */
 async function lint() {
-  await step('lint: biome', toolPath('@biomejs/biome/bin/biome'), 'ci', '.');
+  await step('lint: biome', toolPath('@biomejs/biome/bin/biome'), 'ci', '--colors=off', '.');
   await step('lint: clang-format', own('lint-native.mjs'));
   await step('lint: knip', toolPath('knip/bin/knip.js'));
 }
