@@ -1,6 +1,7 @@
 // Owns: the table of exported functions. Refuses: everything else.
 #include <napi.h>
 
+#include "gather_binding.h"
 #include "mapping_binding.h"
 
 #if defined(__has_feature)
@@ -22,6 +23,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["segment"] = Napi::Function::New<CreateSegment>(env, "segment");
   exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
   exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
+  exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");
   exports["detach"] = Napi::Function::New<DetachBuffer>(env, "detach");
   exports["liveMappings"] = Napi::Function::New<LiveMappings>(env, "liveMappings");
   exports["allowsExternalBuffers"] =

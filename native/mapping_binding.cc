@@ -85,9 +85,8 @@ Napi::Value CreateSegment(const Napi::CallbackInfo& info) {
 
   Share* share = new Share{mapping};
   napi_value buffer = nullptr;
-  const napi_status status =
-      napi_create_external_arraybuffer(env, mapping->data() + offset,
-                                       static_cast<std::size_t>(length), DeleteShare, share, &buffer);
+  const napi_status status = napi_create_external_arraybuffer(
+      env, mapping->data() + offset, static_cast<std::size_t>(length), DeleteShare, share, &buffer);
   if (status == napi_ok) return Napi::Value(env, buffer);
   // Only this status is known to leave the finaliser uncalled. After any other
   // failure the runtime has run it or will, so the share is left to it: a

@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'BUFFER_TOO_LARGE'
   | 'CLOSED'
   | 'NOT_A_REGULAR_FILE'
+  | 'MODEL_NOT_FOUND'
   | 'INVALID_INDEX'
   | 'SHARD_MISSING'
   | 'SHARD_CHANGED'

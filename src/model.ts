@@ -1,14 +1,14 @@
 // Owns a model of one or many files: finding its shards, checking that they fit the index, mapping each on first use.
 // Refuses a model whose index and shards disagree; bytes and views are the single file's affair.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { quote, SafeTensorsError } from './errors.js';
 import type { Header, TensorInfo } from './header.js';
 import { compareNatural } from './natural.js';
-import { type FileIdentity, openIdentified, readIdentified } from './open.js';
+import { type FileIdentity, openIdentified, readIdentified, readWhole } from './open.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
 import type { SafeTensors } from './safetensors.js';
 import { parseShardIndex, type ShardIndex } from './shard-index.js';
@@ -35,8 +35,8 @@ export interface Shard {
 
 /**
  * Opens a model: a directory (its index, else its single .safetensors file), an index, or a file. Reads and checks every
- * header at once; maps a shard when one of its tensors is first asked for. Throws INVALID_INDEX, SHARD_MISSING,
- * UNSAFE_SHARD_NAME, whatever `open` throws, and SHARD_CHANGED later when a file was replaced before it was mapped.
+ * header at once; maps a shard when one of its tensors is first asked for. Throws MODEL_NOT_FOUND, INVALID_INDEX,
+ * SHARD_MISSING, UNSAFE_SHARD_NAME, whatever `open` throws, and SHARD_CHANGED later when a file was replaced before it was mapped.
  */
 export async function openModel(path: string | URL, options?: OpenOptions): Promise<SafeTensorsModel> {
   const resolved = resolveOptions(options);
@@ -45,18 +45,20 @@ export async function openModel(path: string | URL, options?: OpenOptions): Prom
   if (!file.endsWith('.json')) {
     const { header, identity } = await readIdentified(file, options);
     const shard = { file: basename(file), path: file, header, identity };
-    return new SafeTensorsModel(given, [shard], undefined, resolved);
+    return new SafeTensorsModel(given, undefined, [shard], undefined, resolved);
   }
-  const index = parseShardIndex(await readFile(file), file);
+  const index = parseShardIndex(await readWhole(file), file);
   const shards = await readShards(dirname(file), index, options);
   requireAgreement(index, shards, file);
-  return new SafeTensorsModel(given, shards, index, resolved);
+  return new SafeTensorsModel(given, file, shards, index, resolved);
 }
 
 /** A model of one or many files, read as one map of names to tensors. Made by `openModel`. */
 export class SafeTensorsModel extends TensorMap {
   /** As given to openModel. */
   readonly path: string;
+  /** The index that names the shards; undefined for a model of a single file without one. */
+  readonly indexPath: string | undefined;
   /** Metadata of the index, or of the single file. */
   readonly metadata: ReadonlyMap<string, string>;
   /** The files, in natural order of their names. */
@@ -73,12 +75,14 @@ export class SafeTensorsModel extends TensorMap {
   /** @internal */
   constructor(
     path: string,
+    indexPath: string | undefined,
     shards: readonly IdentifiedShard[],
     index: ShardIndex | undefined,
     options: ResolvedOptions,
   ) {
     super();
     this.path = path;
+    this.indexPath = indexPath;
     this.shards = shards.map((shard) => Object.freeze({ file: shard.file, path: shard.path, header: shard.header }));
     this.metadata = index?.metadata ?? shards[0]!.header.metadata;
     this.size = index?.weightMap.size ?? shards[0]!.header.size;
@@ -245,7 +249,7 @@ async function findInDirectory(directory: string): Promise<string> {
 
 function undecided(directory: string, why: string): SafeTensorsError {
   return new SafeTensorsError(
-    'SHARD_MISSING',
+    'MODEL_NOT_FOUND',
     `${quote(directory)} does not say which model to open: ${why}. Give the path of a file or an index`,
     { path: directory },
   );

@@ -83,6 +83,11 @@ export async function readHeader(path: string | URL, options?: Pick<OpenOptions,
   return (await readIdentified(path, options)).header;
 }
 
+/** The whole of a small regular file, off the event loop. */
+export async function readWhole(path: string): Promise<Uint8Array> {
+  return withFile(path, (descriptor, status) => readRange(descriptor, 0, Number(status.size)));
+}
+
 /** What tells a file from another that has taken its name. */
 export type FileIdentity = string;
 

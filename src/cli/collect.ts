@@ -1,7 +1,7 @@
 // Owns the way from a path to the rows of a listing: headers are read, data never is.
 // Refuses to print and to order; the rows come as the files have them.
 
-import { openModel, type SafeTensorsModel, type TensorInfo } from '../index.js';
+import { openModel, type TensorInfo } from '../index.js';
 
 /** One tensor of a listing. */
 export interface Row {
@@ -24,7 +24,7 @@ export interface Listing {
 export async function collect(path: string, keep: (name: string) => boolean): Promise<Listing> {
   const model = await openModel(path);
   try {
-    const sharded = hasIndex(model);
+    const sharded = model.indexPath !== undefined;
     const rows: Row[] = [];
     for (const { file, header } of model.shards) {
       const shard = sharded ? file : undefined;
@@ -37,9 +37,4 @@ export async function collect(path: string, keep: (name: string) => boolean): Pr
   } finally {
     model.close();
   }
-}
-
-/** Whether the model was found through an index; one shard is then sharded too. Without one, its metadata is its file's. */
-export function hasIndex(model: SafeTensorsModel): boolean {
-  return model.metadata !== model.shards[0]?.header.metadata;
 }

@@ -3,7 +3,6 @@
 
 import { bitsOf } from '../dtype.js';
 import { type Dtype, type Header, openModel } from '../index.js';
-import { hasIndex } from './collect.js';
 
 interface DtypeCount {
   tensors: number;
@@ -49,7 +48,7 @@ export async function summarize(path: string): Promise<Summary> {
   const model = await openModel(path);
   try {
     const counts = new Map<Dtype, DtypeCount>();
-    const sharded = hasIndex(model);
+    const sharded = model.indexPath !== undefined;
     const isInModel = sharded ? (name: string) => model.has(name) : () => true;
     const files = model.shards.map(({ file, header }) => summarizeFile(file, header, isInModel, counts));
     const dtypes = [...counts].sort(([a, x], [b, y]) => y.byteLength - x.byteLength || (a < b ? -1 : 1));

@@ -181,7 +181,7 @@ describe.concurrent('refusals', () => {
 
   it('a directory with nothing in it', async () => {
     const { status, stdout, stderr } = await safetensors(['ls', empty]);
-    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect({ status, stdout }).toEqual({ status: 3, stdout: '' });
     expect(stderr).toMatch(/^safetensors: .*empty.*\n$/);
   });
 

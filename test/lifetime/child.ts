@@ -1,0 +1,71 @@
+// Owns the running of a piece of JavaScript in a process of its own: what crashes, exits or is collected there is seen
+// here. Refuses to build the library: that is the test command's first step.
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+
+const DIST = new URL('../../dist/', import.meta.url);
+if (!existsSync(new URL('index.js', DIST))) throw new Error('dist is missing: build the library before its tests');
+
+/** Whether the addon under test carries AddressSanitizer, which turns signals into an exit code of its own. */
+export const SANITIZED = process.env.SAFETENSORS_MMAP_EXPECT_SANITIZED === '1';
+export const SANITIZER_EXIT = 66;
+
+/** `buffer.transfer()` came with Node 22. */
+export const HAS_TRANSFER = 'transfer' in ArrayBuffer.prototype;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** What the child gave to `report`. */
+  readonly reported: unknown[];
+  readonly stderr: string;
+}
+
+// What every child has at hand.
+const PRELUDE = `
+import * as st from ${JSON.stringify(new URL('index.js', DIST).href)};
+import { liveMappings } from ${JSON.stringify(new URL('mapping.js', DIST).href)};
+import { readFileSync, readdirSync, writeFileSync, writeSync, truncateSync, renameSync, unlinkSync } from 'node:fs';
+import { Worker, markAsUntransferable } from 'node:worker_threads';
+import { setTimeout as sleep } from 'node:timers/promises';
+const [path] = process.argv.slice(1);
+const report = (value) => writeSync(1, JSON.stringify(value) + '\\n');
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+// Finalisers run a turn of the event loop after the collection that finds their objects.
+const collect = async () => { for (let i = 0; i < 10; i++) { gc(); await turn(); } };
+const maps = (name) => readFileSync('/proc/self/maps', 'utf8').split('\\n').filter((line) => line.endsWith(name)).length;
+const descriptors = () => readdirSync('/proc/self/fd').length;
+const inWorker = (source, ...args) => new Worker(
+  'import * as st from ' + JSON.stringify(${JSON.stringify(new URL('index.js', DIST).href)}) + ';'
+  + 'import { parentPort, workerData } from "node:worker_threads"; const path = workerData[0];' + source,
+  { eval: true, workerData: [path, ...args] });
+const ended = (worker) => new Promise((resolve) => worker.once('exit', resolve));
+`;
+
+/** Runs a module in a new process, with `gc` and one path at hand; never throws for how it ended. */
+export function run(source: string, path: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const args = ['--expose-gc', '--no-warnings', '--input-type=module', '-e', PRELUDE + source, path];
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      args,
+      { env: { ...process.env, ...env }, timeout: 60_000 },
+      (_, out, err) => {
+        const lines = out.split('\n').filter((line) => line !== '');
+        const reported = lines.map((line) => JSON.parse(line) as unknown);
+        resolve({ code: child.exitCode, signal: child.signalCode, reported, stderr: err });
+      },
+    );
+  });
+}
+
+/** A folder for one test file, removed when it is done. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'safetensors-lifetime-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
