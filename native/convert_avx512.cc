@@ -1,19 +1,10 @@
-// Owns: the kernel for x86-64 processors with AVX-512 F, BW, VL and DQ, sixteen floats at a time.
+// Owns: the kernel for x86-64 processors with AVX-512 F, BW, VL and DQ, sixteen or thirty-two floats at a time.
 // Refuses: asking the processor; convert_dispatch.cc does, before any function of this file runs.
 #include "convert_kernel.h"
 
 #if SAFETENSORS_MMAP_X64
 
-// GCC 12 takes its own header's "any value will do" registers for mistakes.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+#include "x86_intrinsics.h"
 
 #if defined(__clang__)
 #pragma clang attribute push( \
@@ -28,18 +19,32 @@
 namespace safetensors_mmap {
 namespace {
 
-template <Number kNumberOfDecoder, unsigned kBits>
-struct Vector16 {
-  using Vector = __m512;
+// The floats of thirty-two elements, for decoders that begin with a register of 16-bit words.
+struct Pair {
+  __m512 low;
+  __m512 high;
+};
+
+template <Number kNumberOfDecoder, unsigned kBits, std::size_t kLanesOfDecoder = 16>
+struct Decoder {
   static constexpr Number kNumber = kNumberOfDecoder;
-  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kLanes = kLanesOfDecoder;
   static constexpr std::size_t kBytes = kLanes * kBits / 8;
-  static void Store(float* target, __m512 vector) { _mm512_storeu_ps(target, vector); }
-  static void Stream(float* target, __m512 vector) { _mm512_stream_ps(target, vector); }
+  static void Store(float* target, __m512 floats) { _mm512_storeu_ps(target, floats); }
+  static void Store(float* target, Pair floats) {
+    _mm512_storeu_ps(target, floats.low);
+    _mm512_storeu_ps(target + 16, floats.high);
+  }
+  static void Stream(float* target, __m512 floats) { _mm512_stream_ps(target, floats); }
+  static void Stream(float* target, Pair floats) {
+    _mm512_stream_ps(target, floats.low);
+    _mm512_stream_ps(target + 16, floats.high);
+  }
   static void Fence() { _mm_sfence(); }
 };
 
 __m512i Word(std::uint32_t bits) { return _mm512_set1_epi32(static_cast<int>(bits)); }
+__m512i Half(std::uint32_t bits) { return _mm512_set1_epi16(static_cast<short>(bits)); }
 __m512 AsFloat(__m512i bits) { return _mm512_castsi512_ps(bits); }
 __m512i AsBits(__m512 floats) { return _mm512_castps_si512(floats); }
 __m128i Load16(const std::uint8_t* source) {
@@ -53,8 +58,8 @@ __m512 Join(__m256 low, __m256 high) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-// Sixteen small floats, each in the low bits of its word; higher bits may hold anything where F
-// has fewer than eight. As in the AVX2 kernel, no operand is ever subnormal.
+// Sixteen small floats in the low bits of words; higher bits may be anything where F has fewer than eight. Subnormals go
+// through an integer and an exact product of normal numbers: no operand meets the flush modes or the slow path.
 template <class F>
 __m512 DecodeSmall(__m512i bits) {
   const __m512i magnitude = _mm512_and_si512(bits, Word(F::kMagnitudeMask));
@@ -83,14 +88,30 @@ __m512 DecodeSmall(__m512i bits) {
 }
 
 template <Number kNumberOfDecoder, class F>
-struct Bytes : Vector16<kNumberOfDecoder, 8> {
+struct Bytes : Decoder<kNumberOfDecoder, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     return DecodeSmall<F>(_mm512_cvtepu8_epi32(Load16(source)));
   }
 };
 
+// By way of halves, of which a register holds twice as many words: the pattern moved to a half's
+// place, its NaN made the half's, and the exponents' difference made up by an exact product.
+struct E4M3 : Decoder<Number::kF8E4M3, 8, 32> {
+  static Pair Decode(const std::uint8_t* source) {
+    const __m512i wide = _mm512_cvtepi8_epi16(Load32(source));
+    const __m512i moved = _mm512_and_si512(_mm512_slli_epi16(wide, 7), Half(0xBF80));
+    const __mmask32 is_nan =
+        _mm512_cmpeq_epi16_mask(_mm512_and_si512(moved, Half(0x7FFF)), Half(0x3F80));
+    const __m512i nans = _mm512_xor_si512(moved, Half(0x3F80 ^ 0x7E00));
+    const __m512i halves = _mm512_mask_mov_epi16(moved, is_nan, nans);
+    const __m512 scale = _mm512_set1_ps(256.0f);
+    return {_mm512_mul_ps(_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), scale),
+            _mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), scale)};
+  }
+};
+
 template <Number kNumberOfDecoder, class F>
-struct Sixths : Vector16<kNumberOfDecoder, 6> {
+struct Sixths : Decoder<kNumberOfDecoder, 6> {
   static __m512 Decode(const std::uint8_t* source) {
     // Twelve bytes are four groups of 24 bits. Each 128-bit lane takes one group into all its
     // words and shifts each word to its element.
@@ -105,7 +126,7 @@ struct Sixths : Vector16<kNumberOfDecoder, 6> {
   }
 };
 
-struct Nibbles : Vector16<Number::kF4, 4> {
+struct Nibbles : Decoder<Number::kF4, 4> {
   static __m512 Decode(const std::uint8_t* source) {
     // All sixteen values fit one register, and the lookup ignores the bits above the index.
     const __m512 values = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,  //
@@ -116,7 +137,7 @@ struct Nibbles : Vector16<Number::kF4, 4> {
   }
 };
 
-struct E8M0 : Vector16<Number::kF8E8M0, 8> {
+struct E8M0 : Decoder<Number::kF8E8M0, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     const __m512i x = _mm512_cvtepu8_epi32(Load16(source));
     const __m512i shifted = _mm512_slli_epi32(x, 23);
@@ -126,7 +147,7 @@ struct E8M0 : Vector16<Number::kF8E8M0, 8> {
   }
 };
 
-struct F16 : Vector16<Number::kF16, 16> {
+struct F16 : Decoder<Number::kF16, 16> {
   static __m512 Decode(const std::uint8_t* source) {
     // The instruction makes NaNs quiet, so theirs are put together from the bits: the sign is
     // extended over the exponent's place and the missing exponent bits are set.
@@ -139,68 +160,68 @@ struct F16 : Vector16<Number::kF16, 16> {
   }
 };
 
-struct BF16 : Vector16<Number::kBF16, 16> {
+struct BF16 : Decoder<Number::kBF16, 16> {
   static __m512 Decode(const std::uint8_t* source) {
     return AsFloat(_mm512_slli_epi32(_mm512_cvtepu16_epi32(Load32(source)), 16));
   }
 };
 
-struct F32 : Vector16<Number::kF32, 32> {
+struct F32 : Decoder<Number::kF32, 32> {
   static __m512 Decode(const std::uint8_t* source) { return AsFloat(Load64(source)); }
 };
 
-struct F64 : Vector16<Number::kF64, 64> {
+struct F64 : Decoder<Number::kF64, 64> {
   static __m512 Decode(const std::uint8_t* source) {
     return Join(_mm512_cvtpd_ps(_mm512_castsi512_pd(Load64(source))),
                 _mm512_cvtpd_ps(_mm512_castsi512_pd(Load64(source + 64))));
   }
 };
 
-struct U64 : Vector16<Number::kU64, 64> {
+struct U64 : Decoder<Number::kU64, 64> {
   static __m512 Decode(const std::uint8_t* source) {
     return Join(_mm512_cvtepu64_ps(Load64(source)), _mm512_cvtepu64_ps(Load64(source + 64)));
   }
 };
 
-struct I64 : Vector16<Number::kI64, 64> {
+struct I64 : Decoder<Number::kI64, 64> {
   static __m512 Decode(const std::uint8_t* source) {
     return Join(_mm512_cvtepi64_ps(Load64(source)), _mm512_cvtepi64_ps(Load64(source + 64)));
   }
 };
 
-struct U32 : Vector16<Number::kU32, 32> {
+struct U32 : Decoder<Number::kU32, 32> {
   static __m512 Decode(const std::uint8_t* source) { return _mm512_cvtepu32_ps(Load64(source)); }
 };
 
-struct I32 : Vector16<Number::kI32, 32> {
+struct I32 : Decoder<Number::kI32, 32> {
   static __m512 Decode(const std::uint8_t* source) { return _mm512_cvtepi32_ps(Load64(source)); }
 };
 
-struct U16 : Vector16<Number::kU16, 16> {
+struct U16 : Decoder<Number::kU16, 16> {
   static __m512 Decode(const std::uint8_t* source) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(Load32(source)));
   }
 };
 
-struct I16 : Vector16<Number::kI16, 16> {
+struct I16 : Decoder<Number::kI16, 16> {
   static __m512 Decode(const std::uint8_t* source) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(Load32(source)));
   }
 };
 
-struct U8 : Vector16<Number::kU8, 8> {
+struct U8 : Decoder<Number::kU8, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(Load16(source)));
   }
 };
 
-struct I8 : Vector16<Number::kI8, 8> {
+struct I8 : Decoder<Number::kI8, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(Load16(source)));
   }
 };
 
-struct Bool : Vector16<Number::kBool, 8> {
+struct Bool : Decoder<Number::kBool, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     const __m128i bytes = Load16(source);
     return _mm512_maskz_mov_ps(_mm_test_epi8_mask(bytes, bytes), _mm512_set1_ps(1.0f));
@@ -209,7 +230,7 @@ struct Bool : Vector16<Number::kBool, 8> {
 
 Convert Find(Number number) {
   return FindDecoder<F64, F32, BF16, F16, Bytes<Number::kF8E5M2FNUZ, F8E5M2FNUZ>,
-                     Bytes<Number::kF8E4M3FNUZ, F8E4M3FNUZ>, E8M0, Bytes<Number::kF8E4M3, F8E4M3>,
+                     Bytes<Number::kF8E4M3FNUZ, F8E4M3FNUZ>, E8M0, E4M3,
                      Bytes<Number::kF8E5M2, F8E5M2>, Sixths<Number::kF6E3M2, F6E3M2>,
                      Sixths<Number::kF6E2M3, F6E2M3>, Nibbles, U64, I64, U32, I32, U16, I16, U8, I8,
                      Bool>(number);

@@ -12,7 +12,7 @@ namespace safetensors_mmap {
 namespace {
 
 template <class Decoder, bool kStreaming>
-inline void Put(float* target, typename Decoder::Vector vector) {
+inline void Put(float* target, decltype(Decoder::Decode(nullptr)) vector) {
   if (kStreaming) {
     Decoder::Stream(target, vector);
   } else {

@@ -20,7 +20,6 @@ struct Words {
 
 template <Number kNumberOfDecoder, unsigned kBits>
 struct Vector8 {
-  using Vector = Words;
   static constexpr Number kNumber = kNumberOfDecoder;
   static constexpr std::size_t kLanes = 8;
   static constexpr std::size_t kBytes = kLanes * kBits / 8;
