@@ -1,7 +1,7 @@
-// Owns the local build of the addon: node-gyp into build/Release, only when the sources changed.
+// Owns the local build of the addon: node-gyp in native/, its result in build/Release, only when the sources changed.
 // Refuses to decide whether a failure matters; the caller knows. --werror makes warnings errors.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gypEnvironment, missingTools, nativeHash, PLATFORM, prebuildPath, ROOT, toolPath } from './native.mjs';
@@ -38,10 +38,12 @@ export function buildNative({ werror = false } = {}) {
   const missing = missingTools();
   if (missing.length > 0) return { status: 'no tools', message: `not found: ${missing.join(', ')}`, output: '' };
 
+  // What an interrupted or failed build leaves behind must not be loaded.
+  rmSync(path.join(ROOT, 'build'), { recursive: true, force: true });
   const started = performance.now();
   const result = spawnSync(
     process.execPath,
-    [toolPath('node-gyp/bin/node-gyp.js'), 'rebuild', '-j', 'max', `--werror=${werror}`],
+    [toolPath('node-gyp/bin/node-gyp.js'), 'rebuild', '-C', 'native', '-j', 'max', `--werror=${werror}`],
     { cwd: ROOT, env: gypEnvironment(), encoding: 'utf8' },
   );
   const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`;

@@ -18,17 +18,17 @@ export const PLATFORM = `${process.platform}-${process.arch}`;
  */
 export function nativeFiles() {
   return readdirSync(path.join(ROOT, 'native'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(cc|h)$/.test(file))
+    .filter((file) => /^[^/\\]+\.(cc|h)$/.test(file))
     .map((file) => `native/${file.replaceAll('\\', '/')}`)
     .sort();
 }
 
 /**
- * What an addon is compiled from: binding.gyp and the C++ files that are not programs of their own (`*_test.cc`).
+ * What an addon is compiled from: native/binding.gyp and the C++ files that are not programs of their own (`*_test.cc`).
  * @returns {string[]}
  */
 export function nativeSources() {
-  return ['binding.gyp', ...nativeFiles().filter((file) => !file.endsWith('_test.cc'))];
+  return ['native/binding.gyp', ...nativeFiles().filter((file) => !file.endsWith('_test.cc'))].sort();
 }
 
 /**

@@ -1,7 +1,7 @@
 // Owns prebuilds/: compiles the addon for this platform, strips it and writes the manifest beside it.
 // Refuses a result that needs a newer system than the library promises.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describeAddon, LIMITS, MANIFEST, newestSymbol, readManifest } from './manifest.mjs';
 import { gypEnvironment, nativeHash, PLATFORM, prebuildPath, ROOT, toolPath } from './native.mjs';
@@ -12,13 +12,27 @@ const manifest = existsSync(MANIFEST) ? readManifest() : { sources: '', addons: 
 // A file of an older name would be found by the loader too.
 for (const file of existsSync(directory) ? readdirSync(directory) : []) rmSync(path.join(directory, file));
 
+// native/package.json, where prebuildify would look, names nothing.
+const { name } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+
 // The libc goes into the name: on musl the loader then finds nothing, instead of a file that cannot be loaded.
 const libc = process.platform === 'linux' ? ['--tag-libc'] : [];
 const made = spawnSync(
   process.execPath,
-  [toolPath('prebuildify/bin.js'), '--napi', '--strip', ...libc, '--target', process.versions.node],
+  [
+    toolPath('prebuildify/bin.js'),
+    '--napi',
+    '--strip',
+    ...libc,
+    '--name',
+    name,
+    '--out',
+    ROOT,
+    '--target',
+    process.versions.node,
+  ],
   {
-    cwd: ROOT,
+    cwd: path.join(ROOT, 'native'),
     // prebuildify calls node-gyp by name; ours is the pinned one.
     env: { ...gypEnvironment(), PREBUILD_NODE_GYP: toolPath('node-gyp/bin/node-gyp.js') },
     encoding: 'utf8',
@@ -37,9 +51,6 @@ for (const [family, limit] of Object.entries(LIMITS)) {
     throw new Error(`the addon needs ${family}_${version}, the limit is ${family}_${limit}`);
   }
 }
-
-// prebuildify moved the addon away; what it left behind in build/ is no longer a build.
-rmSync(path.join(ROOT, 'build'), { recursive: true, force: true });
 
 const sources = nativeHash();
 // Addons of other platforms stay listed only while they are of the same sources.

@@ -1,8 +1,11 @@
-# Owns how the addon is built from native/ by node-gyp: sources, compiler and linker settings.
+# Owns how the addon is built by node-gyp: sources, compiler and linker settings.
 # Refuses downloads, generated code and anything that depends on the machine it is built on.
+#
+# It lies here and not at the root of the package because npm runs `node-gyp rebuild` in every dependency with a
+# binding.gyp at its root, "gypfile": false or not, as soon as a lock file is there: the lock file does not keep that key.
 {
   'variables': {
-    # node-gyp rebuild --werror=true
+    # node-gyp rebuild -C native --werror=true
     'werror%': 'false',
   },
   'target_defaults': {
@@ -46,28 +49,39 @@
     {
       'target_name': 'safetensors_mmap',
       'sources': [
-        'native/addon.cc',
+        'addon.cc',
         # Each kernel turns on its own instructions inside the file, so none needs flags here.
-        'native/convert_avx2.cc',
-        'native/convert_avx512.cc',
-        'native/convert_dispatch.cc',
-        'native/convert_neon.cc',
-        'native/convert_scalar.cc',
-        'native/gather.cc',
-        'native/mapping_binding.cc',
+        'convert_avx2.cc',
+        'convert_avx512.cc',
+        'convert_dispatch.cc',
+        'convert_neon.cc',
+        'convert_scalar.cc',
+        'gather.cc',
+        'gather_binding.cc',
+        'mapping_binding.cc',
       ],
       'conditions': [
         ['OS=="win"', {
-          'sources': ['native/mapping_win32.cc'],
+          'sources': ['mapping_win32.cc'],
         }, {
-          'sources': ['native/mapping_posix.cc'],
+          'sources': ['mapping_posix.cc'],
         }],
         ['OS=="linux"', {
-          'sources': ['native/glibc_single_threaded.cc'],
+          'sources': ['glibc_single_threaded.cc'],
           # Every symbol is bound at load, so that a system too old for the addon says so at once.
           'ldflags': ['-Wl,-z,relro,-z,now', '-Wl,--as-needed', '-Wl,--gc-sections'],
         }],
       ],
+    },
+    {
+      # Where the loader looks.
+      'target_name': 'place',
+      'type': 'none',
+      'dependencies': ['safetensors_mmap'],
+      'copies': [{
+        'files': ['<(PRODUCT_DIR)/safetensors_mmap.node'],
+        'destination': '<(module_root_dir)/../build/Release',
+      }],
     },
   ],
 }
