@@ -36,6 +36,8 @@ function demo(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promis
   });
 }
 
+const own = demo();
+
 /** KiB in memory that the demo saw, in the order of its steps, and the size of the mapping. */
 function residentIn(stdout: string): { steps: number[]; size: number } {
   const found = [...stdout.matchAll(/^in memory .* (\d+) of (\d+) KiB$/gm)];
@@ -44,7 +46,7 @@ function residentIn(stdout: string): { steps: number[]; size: number } {
 
 describe('the demo', () => {
   it('lists its own model, proves the mapping, computes and classifies, in 80 columns', async () => {
-    const { status, stdout, stderr } = await demo();
+    const { status, stdout, stderr } = await own;
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain('9 tensors, 208,384 bytes');
     expect(stdout).toMatch(/^embedding\.weight {9}F32 {4}\[2048, 24\] {2}\[800, 197408\]$/m);
@@ -56,7 +58,7 @@ describe('the demo', () => {
   });
 
   it.runIf(LINUX)('shows that nothing is in memory before the first touch', async () => {
-    const { stdout } = await demo();
+    const { stdout } = await own;
     expect(stdout).toMatch(/^\/proc\/self\/maps: [0-9a-f]+-[0-9a-f]+ rw-p /m);
     const { steps, size } = residentIn(stdout);
     expect(steps).toHaveLength(4);
