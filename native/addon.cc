@@ -1,6 +1,7 @@
 // Owns: the table of exported functions. Refuses: everything else.
 #include <napi.h>
 
+#include "convert_binding.h"
 #include "gather_binding.h"
 #include "mapping_binding.h"
 
@@ -24,6 +25,15 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
   exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
   exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");
+  exports["convert"] = Napi::Function::New<Convert>(env, "convert");
+  exports["convertMapped"] = Napi::Function::New<ConvertMapped>(env, "convertMapped");
+  exports["allocateFloats"] = Napi::Function::New<AllocateFloats>(env, "allocateFloats");
+  exports["convertInto"] = Napi::Function::New<ConvertInto>(env, "convertInto");
+  exports["copyFloats"] = Napi::Function::New<CopyFloats>(env, "copyFloats");
+  exports["exposeFloats"] = Napi::Function::New<ExposeFloats>(env, "exposeFloats");
+  exports["kernel"] = Napi::Function::New<GetKernel>(env, "kernel");
+  exports["setKernel"] = Napi::Function::New<ForceKernel>(env, "setKernel");
+  exports["kernels"] = Napi::Function::New<ListKernels>(env, "kernels");
   exports["detach"] = Napi::Function::New<DetachBuffer>(env, "detach");
   exports["liveMappings"] = Napi::Function::New<LiveMappings>(env, "liveMappings");
   exports["allowsExternalBuffers"] =

@@ -53,6 +53,7 @@
         # Each kernel turns on its own instructions inside the file, so none needs flags here.
         'convert_avx2.cc',
         'convert_avx512.cc',
+        'convert_binding.cc',
         'convert_dispatch.cc',
         'convert_neon.cc',
         'convert_scalar.cc',

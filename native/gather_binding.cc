@@ -38,7 +38,7 @@ bool ReadNumbers(const Napi::CallbackInfo& info, std::size_t position, double le
 }  // namespace
 
 bool ReadRegion(const Napi::CallbackInfo& info, std::size_t position, std::size_t size,
-                Region* region) {
+                std::size_t unit_bytes, Region* region) {
   const Napi::Env env = info.Env();
   std::int64_t offset = 0;
   std::int64_t run_bytes = 0;
@@ -53,6 +53,17 @@ bool ReadRegion(const Napi::CallbackInfo& info, std::size_t position, std::size_
     return false;
   }
   if (rank != stride_count) return Refuse(env, "as many strides as counts are needed");
+
+  if (unit_bytes != 0) {
+    if (rank == counts.size()) return Refuse(env, "too many dimensions");
+    if (static_cast<std::size_t>(run_bytes) % unit_bytes != 0) {
+      return Refuse(env, "a run is not a whole number of elements");
+    }
+    counts[rank] = run_bytes / static_cast<std::int64_t>(unit_bytes);
+    strides[rank] = static_cast<std::int64_t>(unit_bytes);
+    run_bytes = static_cast<std::int64_t>(unit_bytes);
+    rank++;
+  }
 
   // 128 bits, so that no product of two safe integers and no sum of 64 of them overflows.
   __extension__ using Wide = __int128;
@@ -79,7 +90,8 @@ Napi::Value GatherFromMapping(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
   Region region;
-  if (mapping == nullptr || !ReadRegion(info, 1, mapping->size(), &region)) return env.Undefined();
+  if (mapping == nullptr || !ReadRegion(info, 1, mapping->size(), 0, &region))
+    return env.Undefined();
   if (!info[5].IsTypedArray() ||
       info[5].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
     Napi::TypeError::New(env, "target is not a Uint8Array").ThrowAsJavaScriptException();

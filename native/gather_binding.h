@@ -18,9 +18,10 @@ struct Region {
 };
 
 // Reads the arguments offset, runBytes, counts, strides from `position` on and checks them against
-// `size` bytes; throws in JavaScript and returns false when they are not a region of those.
+// `size` bytes; throws in JavaScript and returns false when they are not a region of those. The
+// plan's items are whole units of `unit_bytes`; with 0, the runs.
 bool ReadRegion(const Napi::CallbackInfo& info, std::size_t position, std::size_t size,
-                Region* region);
+                std::size_t unit_bytes, Region* region);
 
 // gather(handle, offset, runBytes, counts: number[], strides: number[], target: Uint8Array): boolean
 Napi::Value GatherFromMapping(const Napi::CallbackInfo& info);

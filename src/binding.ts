@@ -3,11 +3,17 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
+import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 
 /** A mapping, held by native code; it means nothing to JavaScript. */
 export interface MappingHandle {
   readonly mapping: unique symbol;
+}
+
+/** Floats outside of JavaScript's memory. */
+export interface FloatsHandle {
+  readonly floats: unique symbol;
 }
 
 export interface NativeBinding {
@@ -30,6 +36,41 @@ export interface NativeBinding {
     strides: readonly number[],
     target: Uint8Array,
   ): boolean;
+  /** Fills `target` from as many packed elements; false when the two overlap. */
+  convert(dtype: Dtype, source: Uint8Array, target: Float32Array): boolean;
+  /** The same for runs of a mapping, as `gather` takes them. */
+  convertMapped(
+    handle: MappingHandle,
+    offset: number,
+    runBytes: number,
+    counts: readonly number[],
+    strides: readonly number[],
+    dtype: Dtype,
+    target: Float32Array,
+  ): boolean;
+  /** Memory that threads may write to; null when there is none. */
+  allocateFloats(count: number): FloatsHandle | null;
+  /** Converts elements [first, first + count) of the runs to [at, at + count) of the floats, on another thread. */
+  convertInto(
+    handle: MappingHandle,
+    offset: number,
+    runBytes: number,
+    counts: readonly number[],
+    strides: readonly number[],
+    dtype: Dtype,
+    first: number,
+    floats: FloatsHandle,
+    at: number,
+    count: number,
+  ): Promise<void>;
+  /** Copies [at, at + count) to `target` from `targetAt` on; false when the target is too short by now. */
+  copyFloats(floats: FloatsHandle, at: number, count: number, target: Float32Array, targetAt: number): boolean;
+  /** A buffer that owns the floats; null when the runtime takes none. The handle is of no use afterwards. */
+  exposeFloats(floats: FloatsHandle): ArrayBuffer | null;
+  /** The conversion kernel in use, all that this processor runs, and the forcing of one (null: the best). */
+  kernel(): string;
+  kernels(): string[];
+  setKernel(name: string | null): boolean;
   /** False when the runtime refuses. */
   detach(buffer: ArrayBuffer): boolean;
   /** Mappings alive in this process, all threads counted. */
@@ -43,10 +84,25 @@ export interface NativeBinding {
 type Load = ((directory: string) => NativeBinding) & { resolve(directory: string): string };
 
 let loaded: NativeBinding | undefined;
+let missing: SafeTensorsError | undefined;
 
 /** The addon, loaded when first asked for. Throws BINDING_NOT_FOUND. */
 export function nativeBinding(): NativeBinding {
-  loaded ??= load();
+  const binding = optionalBinding();
+  if (binding === undefined) throw missing!;
+  return binding;
+}
+
+/** The addon where there is one: for work that can do without. */
+export function optionalBinding(): NativeBinding | undefined {
+  if (loaded === undefined && missing === undefined) {
+    try {
+      loaded = load();
+    } catch (error) {
+      if (!(error instanceof SafeTensorsError)) throw error;
+      missing = error;
+    }
+  }
   return loaded;
 }
 

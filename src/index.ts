@@ -2,6 +2,7 @@
 
 import './host.js';
 
+export type { ConversionOptions } from './conversion.js';
 export type { DataOf, Dtype, TensorData } from './dtype.js';
 export { type ErrorCode, SafeTensorsError } from './errors.js';
 export type { Header, TensorInfo } from './header.js';

@@ -5,8 +5,11 @@ import { constants } from 'node:buffer';
 import { getSystemErrorName } from 'node:util';
 
 import { type MappingHandle, type NativeBinding, nativeBinding } from './binding.js';
+import type { ConversionOptions } from './conversion.js';
+import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { overlapFault } from './gathering.js';
+import { convertOnThreads } from './mapped-conversion.js';
 import type { SegmentPlan } from './segments.js';
 import type { FileRuns, Protection, Source } from './source.js';
 
@@ -44,6 +47,7 @@ export class MappedSource implements Source {
   /** Buffers over parts of segments that are themselves too long for one. */
   #parts: WeakRef<ArrayBuffer>[] = [];
   #lastSegment = 0;
+  #closed = false;
 
   /** Maps a file of `byteLength` bytes; the descriptor may be closed afterwards. Throws the system's error. */
   constructor(descriptor: number, byteLength: number, protection: Protection, plan: SegmentPlan) {
@@ -79,7 +83,29 @@ export class MappedSource implements Source {
     if (!this.#binding.gather(this.#handle, begin + offset, runBytes, counts, strides, target)) throw overlapFault();
   }
 
+  convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    const { runBytes, counts, strides, offset } = runs;
+    if (!this.#binding.convertMapped(this.#handle, begin + offset, runBytes, counts, strides, dtype, target)) {
+      throw overlapFault();
+    }
+  }
+
+  convertAsync(
+    begin: number,
+    runs: FileRuns,
+    dtype: Dtype,
+    count: number,
+    options: ConversionOptions,
+  ): Promise<Float32Array> {
+    const binding = this.#binding;
+    const requireOpen = () => {
+      if (this.#closed) throw new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
+    };
+    return convertOnThreads({ binding, handle: this.#handle, begin, runs, dtype, count, requireOpen }, options);
+  }
+
   close(): void {
+    this.#closed = true;
     this.#binding.release(this.#handle);
     for (const buffer of this.#segments) if (buffer !== undefined) this.#detach(buffer);
     for (const part of this.#parts) {

@@ -1,6 +1,8 @@
 // Owns a file that is in memory already: ranges are views on the caller's bytes.
 // Refuses bytes that the caller has transferred away or resized since.
 
+import { type ConversionOptions, convertBytes, convertInTurns } from './conversion.js';
+import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { gatherBytes, overlapFault, overlaps } from './gathering.js';
 import type { FileRuns, Protection, Source } from './source.js';
@@ -39,6 +41,30 @@ export class MemorySource implements Source {
     // Typed arrays copy overlapping runs one by one, so that a later run could read what an earlier one wrote.
     if (overlaps(source, target)) throw overlapFault();
     gatherBytes(source, { ...runs, offset: runs.offset - runs.minByte }, target);
+  }
+
+  convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    convertBytes(dtype, this.#packed(begin, runs), target);
+  }
+
+  async convertAsync(
+    begin: number,
+    runs: FileRuns,
+    dtype: Dtype,
+    count: number,
+    options: ConversionOptions,
+  ): Promise<Float32Array> {
+    const target = options.target ?? new Float32Array(count);
+    await convertInTurns(dtype, runs, target, options.signal, (piece) => this.#packed(begin, piece));
+    return target;
+  }
+
+  /** Runs as one range of bytes, copied only if they are several. */
+  #packed(begin: number, runs: FileRuns): Uint8Array {
+    if (runs.counts.length === 0) return this.bytes(begin + runs.minByte, begin + runs.maxByte);
+    const packed = new Uint8Array(runs.byteLength);
+    this.gather(begin, runs, packed);
+    return packed;
   }
 
   /** The memory is the caller's, so views stay as they are. */

@@ -5,6 +5,8 @@ import { constants } from 'node:buffer';
 import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
+import { type ConversionOptions, convertBytes, convertInTurns } from './conversion.js';
+import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { gatherBytes } from './gathering.js';
 import type { FileRuns, Protection, Source } from './source.js';
@@ -107,6 +109,31 @@ export class ReadingSource implements Source {
       };
       this.#gather(begin, inner, target.subarray(i * byteLength, (i + 1) * byteLength));
     }
+  }
+
+  convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    const packed = new Uint8Array(runs.byteLength);
+    this.gather(begin, runs, packed);
+    convertBytes(dtype, packed, target);
+  }
+
+  async convertAsync(
+    begin: number,
+    runs: FileRuns,
+    dtype: Dtype,
+    count: number,
+    options: ConversionOptions,
+  ): Promise<Float32Array> {
+    const target = options.target ?? new Float32Array(count);
+    await convertInTurns(dtype, runs, target, options.signal, async (piece) => {
+      const { descriptor } = this.#held;
+      if (descriptor < 0) throw new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
+      if (piece.counts.length === 0) return readRange(descriptor, begin + piece.minByte, begin + piece.maxByte);
+      const packed = new Uint8Array(piece.byteLength);
+      this.gather(begin, piece, packed);
+      return packed;
+    });
+    return target;
   }
 
   close(): void {

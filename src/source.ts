@@ -1,6 +1,8 @@
 // Owns the words between what the user holds and where bytes come from: a range of a file, borrowed as memory.
 // Refuses to know what the bytes mean.
 
+import type { ConversionOptions } from './conversion.js';
+import type { Dtype } from './dtype.js';
 import type { StridedRuns } from './gathering.js';
 
 /** Where the bytes of a file come from. */
@@ -37,6 +39,16 @@ export interface Source {
    * other bytes. Throws INVALID_ARGUMENT when `target` overlaps what is copied, and what `bytes` throws.
    */
   gather(begin: number, runs: FileRuns, target: Uint8Array): void;
+  /** Converts runs of whole elements to as many floats as `target` has. Throws what `gather` throws. */
+  convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void;
+  /** The same off the event loop, or in pieces between its turns; resolves to the target, fresh where none is given. */
+  convertAsync(
+    begin: number,
+    runs: FileRuns,
+    dtype: Dtype,
+    count: number,
+    options: ConversionOptions,
+  ): Promise<Float32Array>;
   /** Gives the bytes back: what was handed out as the file's own memory has length 0 afterwards, where that can be done. */
   close(): void;
 }

@@ -1,8 +1,11 @@
 // Owns one tensor, or a slice of one, as the user holds it: what it is, and its elements as a typed array, over the file
 // where that can be. Refuses to read anything before `bytes`, `data`, a copy or a conversion is asked for.
 
+import { constants } from 'node:buffer';
 import { inspect } from 'node:util';
 
+import { type ConversionOptions, threadsOf } from './conversion.js';
+import { isConvertible } from './convert.js';
 import { arrayOf, bitsOf, type DataOf, type Dtype } from './dtype.js';
 import { quote, SafeTensorsError } from './errors.js';
 import type { Header } from './header.js';
@@ -10,6 +13,9 @@ import { type ShardOptions, type SliceIndex, shardRegion, sliceRegion } from './
 import { type NdarrayParts, ndarrayParts, type OrtParts, ortParts } from './interop.js';
 import { elementCount, type GatherPlan, gatherPlan, type Region, wholeRegion } from './region.js';
 import type { Source } from './source.js';
+
+/** Longest buffer of this runtime, in bytes. */
+const { MAX_LENGTH } = constants;
 
 /** What `data` does for a tensor whose address is no multiple of its element size. */
 export type Misaligned = 'copy' | 'view' | 'error';
@@ -161,6 +167,36 @@ export class TensorView<D extends Dtype = Dtype> {
   }
 
   /**
+   * The elements as float32: exact where float32 holds the value, else rounded to nearest, ties to even. BOOL becomes 0
+   * or 1, F8_E8M0 a power of two; NaNs keep the payload that the dtype has. `target`, at least `length` long, is filled
+   * and its filled part returned: reusing one is what makes this fast.
+   * Throws INVALID_ARGUMENT for C64 and for a target too short or over the same bytes, CLOSED, BUFFER_TOO_LARGE.
+   */
+  toFloat32Array(target?: Float32Array): Float32Array {
+    const source = this.#file.requireSource();
+    const floats = this.#floatTarget(target) ?? new Float32Array(this.length);
+    if (floats.length > 0) {
+      this.#explained(() => source.convert(this.#tensorBegin, this.#runs, this.dtype, floats));
+    }
+    return floats;
+  }
+
+  /**
+   * The same off the event loop. An abort rejects with the signal's reason, and nothing runs on; `target` is then filled
+   * in part. Rejects with CLOSED when the file is closed meanwhile.
+   */
+  async toFloat32(options: ConversionOptions = {}): Promise<Float32Array> {
+    const source = this.#file.requireSource();
+    threadsOf(options.threads);
+    options.signal?.throwIfAborted();
+    const target = this.#floatTarget(options.target);
+    if (this.length === 0) return target ?? new Float32Array(0);
+    return this.#explainedAsync(
+      source.convertAsync(this.#tensorBegin, this.#runs, this.dtype, this.length, { ...options, target }),
+    );
+  }
+
+  /**
    * The arguments of scijs' `ndarray(data, shape, stride, offset)`, without a copy where `data` of the whole tensor is a
    * view. Throws INVALID_ARGUMENT for C64, F4 and F6, which have no element per number.
    */
@@ -223,6 +259,19 @@ export class TensorView<D extends Dtype = Dtype> {
     return this.#plan ?? gatherPlan(wholeRegion(this.shape), this.dtype, this.name);
   }
 
+  /** The part of a caller's target that is to be filled. */
+  #floatTarget(target: Float32Array | undefined): Float32Array | undefined {
+    const { length } = this;
+    if (!isConvertible(this.dtype)) throw this.#invalid(`of dtype ${this.dtype} has no conversion to float32`);
+    if (target === undefined) {
+      if (length * 4 > MAX_LENGTH) throw this.#tooLarge(MAX_LENGTH);
+      return undefined;
+    }
+    if (!(target instanceof Float32Array)) throw this.#invalid('is converted into a Float32Array only');
+    if (target.length < length) throw this.#invalid(`has ${length} elements, the target ${target.length}`);
+    return target.length === length ? target : target.subarray(0, length);
+  }
+
   #part(region: Region): TensorView<D> {
     return new TensorView<D>(this.#file, this.#position, region, gatherPlan(region, this.dtype, this.name));
   }
@@ -253,12 +302,28 @@ export class TensorView<D extends Dtype = Dtype> {
     try {
       return read();
     } catch (cause) {
-      if (!(cause instanceof SafeTensorsError)) throw cause;
-      throw new SafeTensorsError(cause.code, `tensor ${quote(this.name)}: ${cause.message}`, {
-        ...this.#details(),
-        cause,
-      });
+      throw this.#named(cause);
     }
+  }
+
+  async #explainedAsync<T>(reading: Promise<T>): Promise<T> {
+    try {
+      return await reading;
+    } catch (cause) {
+      throw this.#named(cause);
+    }
+  }
+
+  #named(cause: unknown): unknown {
+    if (!(cause instanceof SafeTensorsError)) return cause;
+    return new SafeTensorsError(cause.code, `tensor ${quote(this.name)}: ${cause.message}`, {
+      ...this.#details(),
+      cause,
+    });
+  }
+
+  #invalid(what: string): SafeTensorsError {
+    return new SafeTensorsError('INVALID_ARGUMENT', `tensor ${quote(this.name)} ${what}`, this.#details());
   }
 
   #tooLarge(limit: number): SafeTensorsError {

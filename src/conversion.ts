@@ -1,0 +1,129 @@
+// Owns the way from bytes of a source to float32: at once, or in pieces that leave the event loop free and can be
+// aborted. Refuses to know where the bytes come from; the arithmetic is convert.ts and its native twin.
+
+import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+
+import { optionalBinding } from './binding.js';
+import { convertToFloat32 } from './convert.js';
+import { bitsOf, type Dtype } from './dtype.js';
+import { SafeTensorsError } from './errors.js';
+import { overlapFault, overlaps } from './gathering.js';
+import type { FileRuns } from './source.js';
+
+/** How a conversion off the event loop runs. */
+export interface ConversionOptions {
+  /** Filled and returned; without it, fresh memory. Reusing one is what makes a conversion fast. */
+  readonly target?: Float32Array | undefined;
+  /** Rejects the promise with the signal's reason; nothing runs on. */
+  readonly signal?: AbortSignal | undefined;
+  /** Most threads to use, 1 to 64. Default 1. */
+  readonly threads?: number | undefined;
+}
+
+/** Elements converted between two looks at the signal: a few milliseconds of one thread, and whole bytes of any dtype. */
+export const PIECE_ELEMENTS = 2 ** 19;
+
+const MOST_THREADS = 64;
+
+/** Converts packed elements, natively where there is an addon. Throws INVALID_ARGUMENT when `target` overlaps them. */
+export function convertBytes(dtype: Dtype, source: Uint8Array, target: Float32Array): void {
+  const targetBytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+  if (overlaps(source, targetBytes)) throw overlapFault();
+  const binding = optionalBinding();
+  if (binding === undefined) convertToFloat32(dtype, source, target);
+  else if (!binding.convert(dtype, source, target)) throw overlapFault();
+}
+
+/** How many threads to use, by the option and the machine. Throws INVALID_ARGUMENT. */
+export function threadsOf(threads: number | undefined): number {
+  const wanted = threads ?? 1;
+  if (!Number.isInteger(wanted) || wanted < 1 || wanted > MOST_THREADS) {
+    throw new SafeTensorsError(
+      'INVALID_ARGUMENT',
+      `threads is an integer from 1 to ${MOST_THREADS}, not ${String(threads)}`,
+    );
+  }
+  return Math.min(wanted, Math.max(availableParallelism(), 4));
+}
+
+/** The error of a target that was long enough when the conversion began. */
+export function detachedFault(): SafeTensorsError {
+  return new SafeTensorsError('INVALID_ARGUMENT', 'the target was transferred away or shortened during the conversion');
+}
+
+/**
+ * Converts runs piece by piece on this thread, with a turn of the event loop between two. `read` gives the bytes of one
+ * piece. Rejects with the signal's reason.
+ */
+export async function convertInTurns(
+  dtype: Dtype,
+  runs: FileRuns,
+  target: Float32Array,
+  signal: AbortSignal | undefined,
+  read: (piece: FileRuns) => Uint8Array | Promise<Uint8Array>,
+): Promise<void> {
+  const { length } = target;
+  const most = (PIECE_ELEMENTS * bitsOf(dtype)) / 8;
+  let at = 0;
+  for (const piece of splitRuns(runs, most)) {
+    signal?.throwIfAborted();
+    const count = (piece.byteLength * 8) / bitsOf(dtype);
+    const bytes = await read(piece);
+    if (target.length !== length) throw detachedFault();
+    convertBytes(dtype, bytes, target.subarray(at, at + count));
+    at += count;
+    await setImmediate();
+  }
+  signal?.throwIfAborted();
+}
+
+/** Cuts runs into pieces of at most `most` bytes each, in order. `most` is a multiple of every run's unit. */
+export function* splitRuns(runs: FileRuns, most: number): Generator<FileRuns, undefined, unknown> {
+  if (runs.byteLength <= most) {
+    yield runs;
+    return;
+  }
+  const [count, ...counts] = runs.counts;
+  const [stride = 0, ...strides] = runs.strides;
+  if (count === undefined) {
+    for (let at = 0; at < runs.runBytes; at += most) {
+      yield singleRun(runs.offset + at, Math.min(most, runs.runBytes - at));
+    }
+    return;
+  }
+  const rowBytes = runs.byteLength / count;
+  const rows = Math.max(1, Math.floor(most / rowBytes));
+  const reach = (count - 1) * stride;
+  // The range of the first row alone.
+  const low = runs.minByte - Math.min(reach, 0);
+  const high = runs.maxByte - Math.max(reach, 0);
+  for (let row = 0; row < count; row += rows) {
+    const taken = Math.min(rows, count - row);
+    const shift = row * stride;
+    const span = (taken - 1) * stride;
+    const piece = {
+      runBytes: runs.runBytes,
+      counts: taken === 1 ? counts : [taken, ...counts],
+      strides: taken === 1 ? strides : [stride, ...strides],
+      offset: runs.offset + shift,
+      byteLength: taken * rowBytes,
+      minByte: low + shift + Math.min(span, 0),
+      maxByte: high + shift + Math.max(span, 0),
+    };
+    if (taken === 1) yield* splitRuns(piece, most);
+    else yield piece;
+  }
+}
+
+function singleRun(offset: number, runBytes: number): FileRuns {
+  return {
+    runBytes,
+    counts: [],
+    strides: [],
+    offset,
+    byteLength: runBytes,
+    minByte: offset,
+    maxByte: offset + runBytes,
+  };
+}
