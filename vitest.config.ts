@@ -2,6 +2,8 @@
 // Refuses settings that hide a failure: no retries, no tests allowed to be missing.
 import { defineConfig } from 'vitest/config';
 
+const { SAFETENSORS_MMAP_EXPECT_SANITIZED: SANITIZED } = process.env;
+
 export default defineConfig({
   test: {
     projects: [
@@ -10,6 +12,8 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/package/**'],
+          // Tests that start processes take seconds on a busy machine, and several times that under the sanitizers.
+          testTimeout: SANITIZED ? 60_000 : 20_000,
         },
       },
       {
