@@ -144,8 +144,7 @@ struct E8M0 : Decoder<Number::kF8E8M0, 8> {
 };
 
 struct F16 : Decoder<Number::kF16, 16, 16> {
-  // The instruction makes NaNs quiet, so theirs are put together from the bits: the sign is
-  // extended over the exponent's place and the missing exponent bits are set.
+  // The instruction makes NaNs quiet: theirs are the sign extended over the exponent's place, and what it lacks set.
   static __m256 DecodeNaNs(__m128i halves) {
     const __m256i wide = _mm256_cvtepi16_epi32(halves);
     const __m256i nan_bits = _mm256_or_si256(_mm256_slli_epi32(wide, 13), Word(0x70000000));

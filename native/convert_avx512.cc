@@ -7,11 +7,11 @@
 #include "x86_intrinsics.h"
 
 #if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl,avx512dq,f16c"))), \
+                             apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c")
+#pragma GCC target("avx512bw,avx512vl,avx512dq,f16c")
 #endif
 
 #include "convert_blocks.h"
@@ -113,8 +113,7 @@ struct E4M3 : Decoder<Number::kF8E4M3, 8, 32> {
 template <Number kNumberOfDecoder, class F>
 struct Sixths : Decoder<kNumberOfDecoder, 6> {
   static __m512 Decode(const std::uint8_t* source) {
-    // Twelve bytes are four groups of 24 bits. Each 128-bit lane takes one group into all its
-    // words and shifts each word to its element.
+    // Twelve bytes are four groups of 24 bits: a lane takes one into all its words and shifts each to its element.
     const __m128i packed = _mm_maskz_loadu_epi8(0x0FFF, source);
     const __m512i groups = _mm512_shuffle_epi8(
         _mm512_broadcast_i32x4(packed), _mm512_set_epi32(0x0B0A09, 0x0B0A09, 0x0B0A09, 0x0B0A09,  //
