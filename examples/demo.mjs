@@ -61,16 +61,15 @@ function compute(model, name) {
   bytes.at(0);
   watch('after the first touch of it');
 
+  const start = performance.now();
   const floats = floatsOf(tensor);
   if (floats === undefined) return;
-  const start = performance.now();
-  const lines = [...statistics(floats)];
+  const lines = [...statistics(floats.values)];
   const took = performance.now() - start;
   watch('after a pass over all of it');
 
   say(heading(`Statistics of ${printable(name)}`));
-  const kind = tensor.isView ? 'zero-copy' : 'a copy';
-  say(`${tensor.dtype} [${tensor.shape.join(', ')}], ${kind}, ${took.toFixed(1)} ms`);
+  say(`${tensor.dtype} [${tensor.shape.join(', ')}], ${floats.how}, ${took.toFixed(1)} ms`);
   for (const line of lines) say(line);
 }
 

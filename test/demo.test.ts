@@ -82,6 +82,8 @@ describe('the demo', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('3 shards, 21 tensors, ');
     expect(stdout).toContain('model.layers.1.self_attn.v_proj.weight');
+    expect(stdout).toMatch(/^BF16 \[64, 16\], converted to float32, /m);
+    expect(stdout).toMatch(/^mean -?\d.*, deviation \d/m);
     if (LINUX) expect(stdout).toMatch(/sharded\/model-0000\d-of-00003\.safetensors$/m);
     expect(stdout).not.toContain('The model at work');
   });

@@ -4,6 +4,9 @@
 /** Elements that two passes of a plain loop take a second or two for. */
 const MOST_ELEMENTS = 2 ** 26;
 
+/** F64 to F4, and BF16. */
+const FLOATS = /^B?F\d/;
+
 const BINS = 9;
 const BAR = 50;
 
@@ -20,7 +23,7 @@ export function chooseTensor(model) {
     const { dtype, shape } = model.info(name);
     const length = shape.reduce((product, dimension) => product * dimension, 1);
     if (length > 0) other ??= name;
-    if (dtype !== 'F32' || length <= most || length > MOST_ELEMENTS) continue;
+    if (!FLOATS.test(dtype) || length <= most || length > MOST_ELEMENTS) continue;
     most = length;
     chosen = name;
   }
@@ -28,12 +31,15 @@ export function chooseTensor(model) {
 }
 
 /**
- * The tensor's elements as numbers, or undefined when it has no floats.
+ * The tensor's elements as numbers, and how they came; undefined when it has no floats.
  * @param {import('safetensors-mmap').TensorView} tensor
- * @returns {Float32Array | undefined}
+ * @returns {{ values: Float32Array, how: string } | undefined}
  */
 export function floatsOf(tensor) {
-  return tensor.data instanceof Float32Array && tensor.dtype === 'F32' ? tensor.data : undefined;
+  if (!FLOATS.test(tensor.dtype)) return undefined;
+  if (tensor.dtype !== 'F32') return { values: tensor.toFloat32Array(), how: 'converted to float32' };
+  const values = /** @type {Float32Array} */ (tensor.data);
+  return { values, how: tensor.isView ? 'zero-copy' : 'a copy' };
 }
 
 /**
