@@ -3,7 +3,9 @@
 // Refuses: Node and test frameworks. Reads the table uncompressed, see test/fixtures/make_float32_table.py:
 //
 //   gunzip -c test/fixtures/float32_table.bin.gz > build/table.bin
-//   c++ -std=c++17 -O2 -o build/convert_test native/convert_*.cc && build/convert_test build/table.bin
+//   cd native
+//   c++ -std=c++17 -O2 -o ../build/convert_test convert_{scalar,avx2,avx512,neon,dispatch,test}.cc
+//   ../build/convert_test ../build/table.bin
 #include "convert.h"
 
 #include <algorithm>

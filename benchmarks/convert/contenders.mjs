@@ -4,17 +4,34 @@
 const BYTES = 64 * 2 ** 20;
 const ROUNDS = 9;
 
-/** Halves by a table of all 65,536: faster than any arithmetic on their bits. */
+// Tables are faster than any arithmetic on the bits, and four elements a turn faster than one; a function for each
+// dtype, because one that sees two classes of array is slower.
+
 function f16(source, target, table) {
-  for (let i = 0; i < source.length; i++) target[i] = table[source[i]];
+  for (let i = 0; i < source.length; i += 4) {
+    target[i] = table[source[i]];
+    target[i + 1] = table[source[i + 1]];
+    target[i + 2] = table[source[i + 2]];
+    target[i + 3] = table[source[i + 3]];
+  }
 }
 
 function bf16(source, target) {
-  for (let i = 0; i < source.length; i++) target[i] = source[i] << 16;
+  for (let i = 0; i < source.length; i += 4) {
+    target[i] = source[i] << 16;
+    target[i + 1] = source[i + 1] << 16;
+    target[i + 2] = source[i + 2] << 16;
+    target[i + 3] = source[i + 3] << 16;
+  }
 }
 
 function e4m3(source, target, table) {
-  for (let i = 0; i < source.length; i++) target[i] = table[source[i]];
+  for (let i = 0; i < source.length; i += 4) {
+    target[i] = table[source[i]];
+    target[i + 1] = table[source[i + 1]];
+    target[i + 2] = table[source[i + 2]];
+    target[i + 3] = table[source[i + 3]];
+  }
 }
 
 /** A table of some floats' bits; which ones is of no matter to its speed. */
