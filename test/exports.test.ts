@@ -26,6 +26,7 @@ const VALUES = {
 
 const TYPES = [
   'Backend',
+  'ConversionOptions',
   'DataOf',
   'Dtype',
   'ErrorCode',

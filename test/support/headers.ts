@@ -9,7 +9,7 @@ import type { NaiveTensor } from './naive.js';
 type Json = string | number | boolean | null | readonly Json[] | Members;
 
 /** Members of an object, in order. */
-export class Members {
+class Members {
   readonly list: readonly (readonly [string, Json])[];
 
   constructor(list: readonly (readonly [string, Json])[]) {
@@ -18,7 +18,7 @@ export class Members {
 }
 
 /** Numbers from 0 to below 1, the same for the same seed. */
-export type Random = () => number;
+type Random = () => number;
 
 function randomOf(seed: number): Random {
   let state = seed | 0;
@@ -64,7 +64,7 @@ function blank(random: Random): string {
 }
 
 /** One of the many texts that mean this value. */
-export function spell(value: Json, random: Random): string {
+function spell(value: Json, random: Random): string {
   if (typeof value === 'string') return spellString(value, random);
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   const isObject = value instanceof Members;

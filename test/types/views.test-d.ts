@@ -1,5 +1,5 @@
 // Owns the types of views: the class of `data` by dtype, and the face of a Map. Compiled, never run.
-// Refuses options (options.ts).
+// Refuses options (options.test-d.ts).
 
 import { expectTypeOf } from 'vitest';
 import type {

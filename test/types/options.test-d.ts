@@ -1,5 +1,5 @@
 // Owns the types of the doors: what they take and return, and which options they refuse. Compiled, never run.
-// Refuses views (views.ts).
+// Refuses views (views.test-d.ts).
 
 import { expectTypeOf } from 'vitest';
 import {
