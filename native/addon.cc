@@ -27,6 +27,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");
   exports["convert"] = Napi::Function::New<Convert>(env, "convert");
   exports["convertMapped"] = Napi::Function::New<ConvertMapped>(env, "convertMapped");
+  exports["overlaps"] = Napi::Function::New<Overlaps>(env, "overlaps");
   exports["allocateFloats"] = Napi::Function::New<AllocateFloats>(env, "allocateFloats");
   exports["convertInto"] = Napi::Function::New<ConvertInto>(env, "convertInto");
   exports["copyFloats"] = Napi::Function::New<CopyFloats>(env, "copyFloats");

@@ -242,6 +242,24 @@ Napi::Value ConvertMapped(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(env, !overlap);
 }
 
+Napi::Value Overlaps(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
+  if (mapping == nullptr) return env.Undefined();
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  Napi::Float32Array floats;
+  const double size = static_cast<double>(mapping->size());
+  if (!ReadInteger(info, 1, "begin", 0, size, &begin) ||
+      !ReadInteger(info, 2, "end", static_cast<double>(begin), size, &end) ||
+      !ReadFloats(info, 3, &floats)) {
+    return env.Undefined();
+  }
+  return Napi::Boolean::New(
+      env, Overlap(mapping->data() + begin, static_cast<std::size_t>(end - begin), floats.Data(),
+                   floats.ElementLength() * sizeof(float)));
+}
+
 Napi::Value AllocateFloats(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   std::int64_t count = 0;

@@ -12,6 +12,8 @@ Napi::Value Convert(const Napi::CallbackInfo& info);
 // convertMapped(handle, offset, runBytes, counts, strides, dtype, target: Float32Array): boolean,
 // false when the target overlaps what is read
 Napi::Value ConvertMapped(const Napi::CallbackInfo& info);
+// overlaps(handle, begin, end, floats: Float32Array): boolean, whether they lie over bytes [begin, end) of the mapping
+Napi::Value Overlaps(const Napi::CallbackInfo& info);
 // allocateFloats(count): FloatsHandle, memory outside of JavaScript; null when there is none
 Napi::Value AllocateFloats(const Napi::CallbackInfo& info);
 // convertInto(handle, offset, runBytes, counts, strides, dtype, first, floats, at, count): Promise<void>;

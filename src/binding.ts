@@ -48,6 +48,8 @@ export interface NativeBinding {
     dtype: Dtype,
     target: Float32Array,
   ): boolean;
+  /** Whether floats lie over bytes [begin, end) of the mapping. */
+  overlaps(handle: MappingHandle, begin: number, end: number, floats: Float32Array): boolean;
   /** Memory that threads may write to; null when there is none. */
   allocateFloats(count: number): FloatsHandle | null;
   /** Converts elements [first, first + count) of the runs to [at, at + count) of the floats, on another thread. */

@@ -52,6 +52,11 @@ export function detachedFault(): SafeTensorsError {
   return new SafeTensorsError('INVALID_ARGUMENT', 'the target was transferred away or shortened during the conversion');
 }
 
+/** The error of a file that was open when the conversion began. */
+export function closedFault(): SafeTensorsError {
+  return new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
+}
+
 /**
  * Converts runs piece by piece on this thread, with a turn of the event loop between two. `read` gives the bytes of one
  * piece. Rejects with the signal's reason.

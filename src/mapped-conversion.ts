@@ -40,6 +40,7 @@ export async function convertOnThreads(source: MappedRuns, options: ConversionOp
       await convertPiece(source, at, scratch, result === undefined ? 0 : at, length);
       if (target === undefined || stopped) continue;
       options.signal?.throwIfAborted();
+      source.requireOpen();
       if (target.length !== count || !binding.copyFloats(scratch, 0, length, target, at)) throw detachedFault();
     }
   };

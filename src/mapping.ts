@@ -5,7 +5,7 @@ import { constants } from 'node:buffer';
 import { getSystemErrorName } from 'node:util';
 
 import { type MappingHandle, type NativeBinding, nativeBinding } from './binding.js';
-import type { ConversionOptions } from './conversion.js';
+import { type ConversionOptions, closedFault } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { overlapFault } from './gathering.js';
@@ -90,7 +90,7 @@ export class MappedSource implements Source {
     }
   }
 
-  convertAsync(
+  async convertAsync(
     begin: number,
     runs: FileRuns,
     dtype: Dtype,
@@ -98,8 +98,13 @@ export class MappedSource implements Source {
     options: ConversionOptions,
   ): Promise<Float32Array> {
     const binding = this.#binding;
+    const { target } = options;
+    // Once for all pieces: an early one must not be written over what a later one reads.
+    if (target !== undefined && binding.overlaps(this.#handle, begin + runs.minByte, begin + runs.maxByte, target)) {
+      throw overlapFault();
+    }
     const requireOpen = () => {
-      if (this.#closed) throw new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
+      if (this.#closed) throw closedFault();
     };
     return convertOnThreads({ binding, handle: this.#handle, begin, runs, dtype, count, requireOpen }, options);
   }

@@ -1,7 +1,7 @@
 // Owns a file that is in memory already: ranges are views on the caller's bytes.
 // Refuses bytes that the caller has transferred away or resized since.
 
-import { type ConversionOptions, convertBytes, convertInTurns } from './conversion.js';
+import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { gatherBytes, overlapFault, overlaps } from './gathering.js';
@@ -15,6 +15,7 @@ export class MemorySource implements Source {
   readonly #bytes: Uint8Array;
   readonly #byteLength: number;
   readonly #byteOffset: number;
+  #closed = false;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -44,6 +45,7 @@ export class MemorySource implements Source {
   }
 
   convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    this.#refuseOverlap(begin, runs, target);
     convertBytes(dtype, this.#packed(begin, runs), target);
   }
 
@@ -54,9 +56,19 @@ export class MemorySource implements Source {
     count: number,
     options: ConversionOptions,
   ): Promise<Float32Array> {
+    if (options.target !== undefined) this.#refuseOverlap(begin, runs, options.target);
     const target = options.target ?? new Float32Array(count);
-    await convertInTurns(dtype, runs, target, options.signal, (piece) => this.#packed(begin, piece));
+    await convertInTurns(dtype, runs, target, options.signal, (piece) => {
+      if (this.#closed) throw closedFault();
+      return this.#packed(begin, piece);
+    });
     return target;
+  }
+
+  /** Of the whole range, not of a piece: an early one must not be written over what a later one reads. */
+  #refuseOverlap(begin: number, runs: FileRuns, target: Float32Array): void {
+    const written = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+    if (overlaps(this.bytes(begin + runs.minByte, begin + runs.maxByte), written)) throw overlapFault();
   }
 
   /** Runs as one range of bytes, copied only if they are several. */
@@ -68,5 +80,7 @@ export class MemorySource implements Source {
   }
 
   /** The memory is the caller's, so views stay as they are. */
-  close(): void {}
+  close(): void {
+    this.#closed = true;
+  }
 }

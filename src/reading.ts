@@ -5,7 +5,7 @@ import { constants } from 'node:buffer';
 import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
-import { type ConversionOptions, convertBytes, convertInTurns } from './conversion.js';
+import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { gatherBytes } from './gathering.js';
@@ -14,10 +14,12 @@ import type { FileRuns, Protection, Source } from './source.js';
 /** One read call moves fewer than 2^31 bytes. */
 const MOST_PER_CALL = 2 ** 30;
 
-/** Runs are read together with what lies between them while that is at most so long, in bytes … */
+/** Runs are read together with what lies between them, so many bytes at a time, where each … */
 const LARGEST_SPAN = 2 ** 20;
-/** … and at most so many times what is wanted. */
+/** … is at most so many times its length from the next, … */
 const WIDEST_GAP = 8;
+/** … or so many bytes: the system reads a page for one byte of it, and a call costs as much as a few pages. */
+const NEAR_BYTES = 4096;
 
 // A file that is dropped without close() must not keep its descriptor.
 const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
@@ -56,12 +58,21 @@ function shortened(begin: number, end: number, done: number): SafeTensorsError {
   );
 }
 
+/** How many rows to read at once, each `step` bytes from the next and itself spread over `span`; 1: look inside it. */
+function rowsTogether(step: number, rowBytes: number, span: number): number {
+  const near = step <= Math.max(rowBytes * WIDEST_GAP, NEAR_BYTES);
+  return near ? Math.max(1, 1 + Math.floor((LARGEST_SPAN - span) / step)) : 1;
+}
+
 export class ReadingSource implements Source {
   readonly backend = 'read';
   readonly protection: Protection | undefined = undefined;
   readonly aliases = false;
   readonly maxLength = constants.MAX_LENGTH;
   readonly #held: { descriptor: number };
+  /** Reads under way off the event loop. */
+  #reads = 0;
+  #closed = false;
 
   /** Takes the descriptor over. */
   constructor(descriptor: number) {
@@ -78,36 +89,37 @@ export class ReadingSource implements Source {
   }
 
   gather(begin: number, runs: FileRuns, target: Uint8Array): void {
-    this.#gather(begin, runs, target);
-  }
-
-  /** Reads what lies close together in one piece, else run by run. */
-  #gather(begin: number, runs: FileRuns, target: Uint8Array): void {
-    const span = runs.maxByte - runs.minByte;
     const [count, ...counts] = runs.counts;
     if (count === undefined) {
       target.set(this.bytes(begin + runs.offset, begin + runs.offset + runs.runBytes));
       return;
     }
-    if (span <= LARGEST_SPAN && span <= runs.byteLength * WIDEST_GAP) {
-      const piece = this.bytes(begin + runs.minByte, begin + runs.maxByte);
-      gatherBytes(piece, { ...runs, offset: runs.offset - runs.minByte }, target);
-      return;
-    }
     const [stride = 0, ...strides] = runs.strides;
-    const byteLength = runs.byteLength / count;
+    const rowBytes = runs.byteLength / count;
     const reach = (count - 1) * stride;
-    for (let i = 0; i < count; i++) {
-      const inner = {
+    // The range of the first row alone.
+    const low = runs.minByte - Math.min(reach, 0);
+    const high = runs.maxByte - Math.max(reach, 0);
+    const rows = rowsTogether(Math.abs(stride), rowBytes, high - low);
+    for (let row = 0; row < count; row += rows) {
+      const taken = Math.min(rows, count - row);
+      const shift = row * stride;
+      const span = (taken - 1) * stride;
+      const piece = {
         runBytes: runs.runBytes,
-        counts,
-        strides,
-        byteLength,
-        offset: runs.offset + i * stride,
-        minByte: runs.minByte - Math.min(reach, 0) + i * stride,
-        maxByte: runs.maxByte - Math.max(reach, 0) + i * stride,
+        counts: rows === 1 ? counts : [taken, ...counts],
+        strides: rows === 1 ? strides : [stride, ...strides],
+        offset: runs.offset + shift,
+        byteLength: taken * rowBytes,
+        minByte: low + shift + Math.min(span, 0),
+        maxByte: high + shift + Math.max(span, 0),
       };
-      this.#gather(begin, inner, target.subarray(i * byteLength, (i + 1) * byteLength));
+      const part = target.subarray(row * rowBytes, (row + taken) * rowBytes);
+      if (rows === 1) this.gather(begin, piece, part);
+      else {
+        const bytes = this.bytes(begin + piece.minByte, begin + piece.maxByte);
+        gatherBytes(bytes, { ...piece, offset: piece.offset - piece.minByte }, part);
+      }
     }
   }
 
@@ -126,9 +138,8 @@ export class ReadingSource implements Source {
   ): Promise<Float32Array> {
     const target = options.target ?? new Float32Array(count);
     await convertInTurns(dtype, runs, target, options.signal, async (piece) => {
-      const { descriptor } = this.#held;
-      if (descriptor < 0) throw new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
-      if (piece.counts.length === 0) return readRange(descriptor, begin + piece.minByte, begin + piece.maxByte);
+      if (this.#closed) throw closedFault();
+      if (piece.counts.length === 0) return this.#bytesAsync(begin + piece.minByte, begin + piece.maxByte);
       const packed = new Uint8Array(piece.byteLength);
       this.gather(begin, piece, packed);
       return packed;
@@ -136,9 +147,25 @@ export class ReadingSource implements Source {
     return target;
   }
 
+  async #bytesAsync(begin: number, end: number): Promise<Uint8Array> {
+    this.#reads++;
+    try {
+      return await readRange(this.#held.descriptor, begin, end);
+    } finally {
+      this.#reads--;
+      if (this.#closed) this.#release();
+    }
+  }
+
   close(): void {
+    this.#closed = true;
+    this.#release();
+  }
+
+  /** Closes the descriptor once no read needs it: its number may be another file's the moment after. */
+  #release(): void {
     const { descriptor } = this.#held;
-    if (descriptor < 0) return;
+    if (descriptor < 0 || this.#reads > 0) return;
     this.#held.descriptor = -1;
     forgotten.unregister(this);
     closeSync(descriptor);

@@ -2,7 +2,7 @@
 // where that can be. Refuses to read anything before `bytes`, `data`, a copy or a conversion is asked for.
 
 import { constants } from 'node:buffer';
-import { inspect } from 'node:util';
+import { inspect, types } from 'node:util';
 
 import { type ConversionOptions, threadsOf } from './conversion.js';
 import { isConvertible } from './convert.js';
@@ -191,9 +191,18 @@ export class TensorView<D extends Dtype = Dtype> {
     options.signal?.throwIfAborted();
     const target = this.#floatTarget(options.target);
     if (this.length === 0) return target ?? new Float32Array(0);
-    return this.#explainedAsync(
-      source.convertAsync(this.#tensorBegin, this.#runs, this.dtype, this.length, { ...options, target }),
-    );
+    let floats: Float32Array;
+    try {
+      floats = await source.convertAsync(this.#tensorBegin, this.#runs, this.dtype, this.length, {
+        ...options,
+        target,
+      });
+    } catch (cause) {
+      // The caller's own reason stays as it is, even one of this library's errors.
+      throw options.signal?.aborted === true && cause === options.signal.reason ? cause : this.#named(cause);
+    }
+    this.#file.requireSource();
+    return floats;
   }
 
   /**
@@ -202,7 +211,8 @@ export class TensorView<D extends Dtype = Dtype> {
    */
   toNdarray(): NdarrayParts<D> {
     const whole = this.#region === undefined ? this : new TensorView<D>(this.#file, this.#position);
-    if (whole.isView) return ndarrayParts(this.dtype, whole.data, this.#regionOrAll);
+    const fits = whole.byteLength <= this.#file.requireSource().maxLength;
+    if (whole.isView && fits) return ndarrayParts(this.dtype, whole.data, this.#regionOrAll);
     return ndarrayParts(this.dtype, this.data, wholeRegion(this.shape));
   }
 
@@ -267,7 +277,7 @@ export class TensorView<D extends Dtype = Dtype> {
       if (length * 4 > MAX_LENGTH) throw this.#tooLarge(MAX_LENGTH);
       return undefined;
     }
-    if (!(target instanceof Float32Array)) throw this.#invalid('is converted into a Float32Array only');
+    if (!types.isFloat32Array(target)) throw this.#invalid('is converted into a Float32Array only');
     if (target.length < length) throw this.#invalid(`has ${length} elements, the target ${target.length}`);
     return target.length === length ? target : target.subarray(0, length);
   }
@@ -301,14 +311,6 @@ export class TensorView<D extends Dtype = Dtype> {
   #explained<T>(read: () => T): T {
     try {
       return read();
-    } catch (cause) {
-      throw this.#named(cause);
-    }
-  }
-
-  async #explainedAsync<T>(reading: Promise<T>): Promise<T> {
-    try {
-      return await reading;
     } catch (cause) {
       throw this.#named(cause);
     }
@@ -350,7 +352,11 @@ export class TensorView<D extends Dtype = Dtype> {
 
 function bytesOf(target: ArrayBufferView | ArrayBufferLike): Uint8Array {
   if (target instanceof Uint8Array) return target;
-  if (ArrayBuffer.isView(target)) return new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
-  if (target instanceof ArrayBuffer || target instanceof SharedArrayBuffer) return new Uint8Array(target);
+  const isView = ArrayBuffer.isView(target);
+  if (isView || types.isAnyArrayBuffer(target)) {
+    const [buffer, offset] = isView ? [target.buffer, target.byteOffset] : [target, 0];
+    // One that was transferred away has length 0, and no array can be made over it.
+    return target.byteLength === 0 ? new Uint8Array(0) : new Uint8Array(buffer, offset, target.byteLength);
+  }
   throw new SafeTensorsError('INVALID_ARGUMENT', 'the target of a copy is an ArrayBuffer, a typed array or a DataView');
 }
