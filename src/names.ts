@@ -146,3 +146,10 @@ function duplicate(name: string): SafeTensorsError {
     tensor: name,
   });
 }
+
+// As in scanner.ts: what is compiled for an index is kept for as long as one index is.
+export const RESIDENT = new NameIndex(
+  { bytes: new Uint8Array(1), begin: new Uint32Array(1), end: new Uint32Array(1) },
+  new Int32Array(1),
+  1,
+);
