@@ -3,7 +3,6 @@
 #include "convert_kernel.h"
 
 #if SAFETENSORS_MMAP_X64
-
 #include <cstring>
 
 #include "x86_intrinsics.h"
@@ -152,11 +151,12 @@ struct F16 : Decoder<Number::kF16, 16, 16> {
     return _mm256_blendv_ps(_mm256_cvtph_ps(halves), AsFloat(nan_bits), AsFloat(is_nan));
   }
   static Pair Decode(const std::uint8_t* source) {
-    const __m256i halves = Load32(source);
-    const __m128i low = _mm256_castsi256_si128(halves);
-    const __m128i high = _mm256_extracti128_si256(halves, 1);
-    const __m256i is_nan = _mm256_cmpgt_epi16(_mm256_and_si256(halves, Half(0x7FFF)), Half(0x7C00));
-    if (_mm256_movemask_epi8(is_nan) != 0) return {DecodeNaNs(low), DecodeNaNs(high)};
+    const __m256i magnitude = _mm256_and_si256(Load32(source), Half(0x7FFF));
+    const __m128i low = Load16(source);
+    const __m128i high = Load16(source + 16);
+    if (_mm256_movemask_epi8(_mm256_cmpgt_epi16(magnitude, Half(0x7C00))) != 0) {
+      return {DecodeNaNs(low), DecodeNaNs(high)};
+    }
     return {_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)};
   }
 };

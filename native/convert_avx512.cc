@@ -3,15 +3,14 @@
 #include "convert_kernel.h"
 
 #if SAFETENSORS_MMAP_X64
-
 #include "x86_intrinsics.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl,avx512dq,f16c"))), \
+#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl,avx512dq"))), \
                              apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options
-#pragma GCC target("avx512bw,avx512vl,avx512dq,f16c")
+#pragma GCC target("avx512bw,avx512vl,avx512dq")
 #endif
 
 #include "convert_blocks.h"
@@ -54,6 +53,7 @@ __m256i Load32(const std::uint8_t* source) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
 }
 __m512i Load64(const std::uint8_t* source) { return _mm512_loadu_si512(source); }
+__m512 Floats(__m512i words) { return _mm512_cvtepi32_ps(words); }
 __m512 Join(__m256 low, __m256 high) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
@@ -139,23 +139,29 @@ struct Nibbles : Decoder<Number::kF4, 4> {
 struct E8M0 : Decoder<Number::kF8E8M0, 8> {
   static __m512 Decode(const std::uint8_t* source) {
     const __m512i x = _mm512_cvtepu8_epi32(Load16(source));
+    // 0 and 255: those whose successor has no bit of 0xFE.
+    const __mmask16 end = _mm512_testn_epi32_mask(_mm512_add_epi32(x, Word(1)), Word(0xFE));
     const __m512i shifted = _mm512_slli_epi32(x, 23);
-    const __mmask16 end =
-        _mm512_cmpeq_epi32_mask(x, _mm512_setzero_si512()) | _mm512_cmpeq_epi32_mask(x, Word(255));
     return AsFloat(_mm512_mask_or_epi32(shifted, end, shifted, Word(kFloat32QuietBit)));
   }
 };
 
-struct F16 : Decoder<Number::kF16, 16> {
-  static __m512 Decode(const std::uint8_t* source) {
-    // The instruction makes NaNs quiet, so theirs are put together from the bits: the sign is
-    // extended over the exponent's place and the missing exponent bits are set.
-    const __m256i halves = Load32(source);
-    const __mmask16 is_nan = _mm256_cmpgt_epu16_mask(
-        _mm256_and_si256(halves, _mm256_set1_epi16(0x7FFF)), _mm256_set1_epi16(0x7C00));
-    const __m512i nan_bits = _mm512_slli_epi32(_mm512_cvtepi16_epi32(halves), 13);
-    return AsFloat(
-        _mm512_mask_or_epi32(AsBits(_mm512_cvtph_ps(halves)), is_nan, nan_bits, Word(0x70000000)));
+struct F16 : Decoder<Number::kF16, 16, 32> {
+  // The instruction makes NaNs quiet: theirs are the sign extended over the exponent's place, and what it lacks set.
+  static __m512 DecodeNaNs(__m256i halves) {
+    const __m512i wide = _mm512_cvtepi16_epi32(halves);
+    const __mmask16 is_nan =
+        _mm512_cmpgt_epu32_mask(_mm512_and_si512(wide, Word(0x7FFF)), Word(0x7C00));
+    return AsFloat(_mm512_mask_or_epi32(AsBits(_mm512_cvtph_ps(halves)), is_nan,
+                                        _mm512_slli_epi32(wide, 13), Word(0x70000000)));
+  }
+  static Pair Decode(const std::uint8_t* source) {
+    const __m512i magnitude = _mm512_and_si512(Load64(source), Half(0x7FFF));
+    const __m256i low = Load32(source);
+    const __m256i high = Load32(source + 32);
+    const bool has_nan = _mm512_cmpgt_epu16_mask(magnitude, Half(0x7C00)) != 0;
+    if (has_nan) return {DecodeNaNs(low), DecodeNaNs(high)};
+    return {_mm512_cvtph_ps(low), _mm512_cvtph_ps(high)};
   }
 };
 
@@ -197,27 +203,19 @@ struct I32 : Decoder<Number::kI32, 32> {
 };
 
 struct U16 : Decoder<Number::kU16, 16> {
-  static __m512 Decode(const std::uint8_t* source) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(Load32(source)));
-  }
+  static __m512 Decode(const std::uint8_t* p) { return Floats(_mm512_cvtepu16_epi32(Load32(p))); }
 };
 
 struct I16 : Decoder<Number::kI16, 16> {
-  static __m512 Decode(const std::uint8_t* source) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(Load32(source)));
-  }
+  static __m512 Decode(const std::uint8_t* p) { return Floats(_mm512_cvtepi16_epi32(Load32(p))); }
 };
 
 struct U8 : Decoder<Number::kU8, 8> {
-  static __m512 Decode(const std::uint8_t* source) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(Load16(source)));
-  }
+  static __m512 Decode(const std::uint8_t* p) { return Floats(_mm512_cvtepu8_epi32(Load16(p))); }
 };
 
 struct I8 : Decoder<Number::kI8, 8> {
-  static __m512 Decode(const std::uint8_t* source) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(Load16(source)));
-  }
+  static __m512 Decode(const std::uint8_t* p) { return Floats(_mm512_cvtepi8_epi32(Load16(p))); }
 };
 
 struct Bool : Decoder<Number::kBool, 8> {
