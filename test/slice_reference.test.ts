@@ -1,40 +1,20 @@
 // Holds slices and shards against numpy's answers in fixtures/slice_cases.json.gz, values and errors.
 // The cases are made by fixtures/make_slice_cases.py; nothing here knows the rules.
-import { readFileSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { bitsOf, type Dtype } from '../src/dtype.js';
 import { SafeTensorsError } from '../src/errors.js';
 import { gatherBytes } from '../src/gathering.js';
-import { type SliceIndex, shardRegion, sliceRegion } from '../src/indexing.js';
+import { shardRegion, sliceRegion } from '../src/indexing.js';
 import { elementCount, gatherPlan, isContiguous, type Region, wholeRegion } from '../src/region.js';
+import { type Answer, pickBits, readSliceCases } from './support/slice_cases.js';
 
-type Answer = [shape: number[], flat: number[]] | 'INVALID_SLICE' | 'SUB_BYTE_MISALIGNED';
-type SliceCase = [dtype: Dtype, shape: number[], first: SliceIndex[], second: SliceIndex[] | null, answer: Answer];
-type ShardCase = [Dtype, shape: number[], dim: number, rank: number, of: number, uneven: boolean, answer: Answer];
-
-const cases = JSON.parse(gunzipSync(readFileSync(new URL('fixtures/slice_cases.json.gz', import.meta.url))).toString());
-const slices: SliceCase[] = cases.slices;
-const shards: ShardCase[] = cases.shards;
+const { slices, shards } = readSliceCases();
 
 const noise = Uint8Array.from({ length: 4096 }, (_, i) => (Math.imul(i + 1, 0x9e3779b1) >>> 13) & 0xff);
 
 function tensorBytes(dtype: Dtype, shape: number[]): Uint8Array {
   const elements = shape.reduce((product, size) => product * size, 1);
   return noise.subarray(0, (elements * bitsOf(dtype)) / 8);
-}
-
-/** The elements at `flat`, bit by bit: low bits first, as packed dtypes lie in the file. */
-function pickBits(source: Uint8Array, bits: number, flat: number[]): Uint8Array {
-  const result = new Uint8Array((flat.length * bits) / 8);
-  flat.forEach((element, i) => {
-    for (let bit = 0; bit < bits; bit++) {
-      const from = element * bits + bit;
-      const to = i * bits + bit;
-      result[to >> 3]! |= ((source[from >> 3]! >> (from & 7)) & 1) << (to & 7);
-    }
-  });
-  return result;
 }
 
 interface Outcome {
