@@ -60,6 +60,9 @@ describe('skipValue', () => {
     '{"a":{"a":[]}}',
     '"\\u0000"',
     '"\\ud83d\\ude00"',
+    '"\\ud800\\udc00"',
+    '"\\uDBFF\\uDFFF"',
+    '"\\ud7ff\\ue000"',
   ])('takes %s', (text) => {
     expect(isJson(text)).toBe(true);
     expect(accepts(text)).toBe(true);

@@ -55,6 +55,7 @@ describe('compareNatural', () => {
     ['a.b', 'a0'],
     ['a9', 'aa'],
     ['Z', 'a'],
+    [`a${'9'.repeat(60_000)}`, `a${'1'.repeat(70_000)}`],
     [`a${'9'.repeat(70_000)}`, `a1${'0'.repeat(70_000)}`],
   ])('%j stands before %j', (a, b) => {
     expect(compareNatural(a, b)).toBeLessThan(0);

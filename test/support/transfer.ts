@@ -2,6 +2,7 @@
 // Refuses to judge: a runtime may move the memory, copy it, or throw.
 
 import { MessageChannel, markAsUntransferable } from 'node:worker_threads';
+import { nativeBinding } from '../../src/binding.js';
 
 /** Gives a buffer away; resolves to where its bytes are now, or undefined when the runtime refused. */
 type Handover = (buffer: ArrayBuffer) => ArrayBuffer | undefined | Promise<ArrayBuffer | undefined>;
@@ -38,6 +39,11 @@ export const HANDOVERS: Readonly<Record<string, Handover>> = {
   postMessage: post,
   'ArrayBuffer.prototype.transfer': (buffer) =>
     transfer === undefined ? undefined : attempt(() => transfer.call(buffer)),
+  // What a transfer does to the old buffer, where the runtime has none that works on such memory.
+  'the addon’s own detach': (buffer) => {
+    nativeBinding().detach(buffer);
+    return undefined;
+  },
   markAsUntransferable: (buffer) => {
     markAsUntransferable(buffer);
     return undefined;
