@@ -1,4 +1,4 @@
-// Owns the local build of the addon: node-gyp in native/, its result in build/Release, only when the sources changed.
+// Owns the local build of the addon: node-gyp, its result in build/Release, only when the sources changed.
 // Refuses to decide whether a failure matters; the caller knows. --werror makes warnings errors.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ export function buildNative({ werror = false } = {}) {
   const started = performance.now();
   const result = spawnSync(
     process.execPath,
-    [toolPath('node-gyp/bin/node-gyp.js'), 'rebuild', '-C', 'native', '-j', 'max', `--werror=${werror}`],
+    [toolPath('node-gyp/bin/node-gyp.js'), 'rebuild', '-j', 'max', `--werror=${werror}`],
     { cwd: ROOT, env: gypEnvironment(), encoding: 'utf8' },
   );
   const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`;

@@ -24,11 +24,16 @@ export function nativeFiles() {
 }
 
 /**
- * What an addon is compiled from: native/binding.gyp and the C++ files that are not programs of their own (`*_test.cc`).
+ * What an addon is compiled from: the gyp files and the C++ files that are not programs of their own (`*_test.cc`).
  * @returns {string[]}
  */
 export function nativeSources() {
-  return ['native/binding.gyp', ...nativeFiles().filter((file) => !file.endsWith('_test.cc'))].sort();
+  return [
+    'binding.gyp',
+    'native/addon.gypi',
+    'native/binding.gyp',
+    ...nativeFiles().filter((file) => !file.endsWith('_test.cc')),
+  ].sort();
 }
 
 /**

@@ -12,27 +12,13 @@ const manifest = existsSync(MANIFEST) ? readManifest() : { sources: '', addons: 
 // A file of an older name would be found by the loader too.
 for (const file of existsSync(directory) ? readdirSync(directory) : []) rmSync(path.join(directory, file));
 
-// native/package.json, where prebuildify would look, names nothing.
-const { name } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-
 // The libc goes into the name: on musl the loader then finds nothing, instead of a file that cannot be loaded.
 const libc = process.platform === 'linux' ? ['--tag-libc'] : [];
 const made = spawnSync(
   process.execPath,
-  [
-    toolPath('prebuildify/bin.js'),
-    '--napi',
-    '--strip',
-    ...libc,
-    '--name',
-    name,
-    '--out',
-    ROOT,
-    '--target',
-    process.versions.node,
-  ],
+  [toolPath('prebuildify/bin.js'), '--napi', '--strip', ...libc, '--target', process.versions.node],
   {
-    cwd: path.join(ROOT, 'native'),
+    cwd: ROOT,
     // prebuildify calls node-gyp by name; ours is the pinned one.
     env: { ...gypEnvironment(), PREBUILD_NODE_GYP: toolPath('node-gyp/bin/node-gyp.js') },
     encoding: 'utf8',

@@ -109,13 +109,14 @@ export function optionalBinding(): NativeBinding | undefined {
 }
 
 function load(): NativeBinding {
-  const root = fileURLToPath(new URL('..', import.meta.url));
-  const find = createRequire(import.meta.url)('node-gyp-build') as Load;
-  const directory = process.env.SAFETENSORS_MMAP_PREBUILD ?? root;
+  const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '');
+  const require = createRequire(import.meta.url);
+  const find = require('node-gyp-build') as Load;
   let file: string;
   try {
     file = find.resolve(root);
   } catch (cause) {
+    const directory = process.env.SAFETENSORS_MMAP_PREBUILD ?? root;
     throw new SafeTensorsError(
       'BINDING_NOT_FOUND',
       [
@@ -124,21 +125,27 @@ function load(): NativeBinding {
         `  ${directory}/build/Release and ${directory}/build/Debug (a build from source)`,
         `  ${directory}/prebuilds/${process.platform}-${process.arch} (the prebuilt addon)`,
         '  the folder of the Node executable',
-        'What to do:',
-        `  build it: cd ${root} && npx node-gyp rebuild   (needs a C++17 compiler, make and Python 3)`,
-        "  or do without it: open(path, { backend: 'read' })",
+        whatToDo(root),
       ].join('\n'),
       { cause },
     );
   }
   try {
-    return createRequire(import.meta.url)(file) as NativeBinding;
+    return require(file) as NativeBinding;
   } catch (cause) {
     throw new SafeTensorsError(
       'BINDING_NOT_FOUND',
-      `the native addon ${file} does not load: ${cause instanceof Error ? cause.message : String(cause)}.\n` +
-        `Build it anew: cd ${root} && npx node-gyp rebuild; or do without it: open(path, { backend: 'read' })`,
+      `the native addon ${file} does not load: ${cause instanceof Error ? cause.message : String(cause)}.\n${whatToDo(root)}`,
       { cause },
     );
   }
+}
+
+function whatToDo(root: string): string {
+  return [
+    'What to do:',
+    '  build it (needs a C++17 compiler, make and Python 3):',
+    `    npm install node-addon-api && npx node-gyp rebuild -C ${root}/native`,
+    "  or do without it: open(path, { backend: 'read' })",
+  ].join('\n');
 }

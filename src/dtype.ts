@@ -14,7 +14,7 @@ type TypedArrayConstructor =
   | Uint32ArrayConstructor;
 
 /** Which patterns of a float are no numbers, and what its NaN carries. */
-export type Special =
+type Special =
   /** The largest exponent: infinity where the mantissa is 0, else a NaN whose mantissa is a payload. */
   | 'ieee'
   /** The same, but the payload has no meaning. */

@@ -120,7 +120,7 @@ function skipDigits(bytes: Uint8Array, position: number): number {
 }
 
 /** Skips a number. */
-export function skipNumber(bytes: Uint8Array, position: number): number {
+function skipNumber(bytes: Uint8Array, position: number): number {
   let i = position;
   if (bytes[i] === 0x2d) i++;
   i = bytes[i] === 0x30 ? i + 1 : skipDigits(bytes, i);

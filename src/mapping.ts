@@ -14,7 +14,7 @@ import type { SegmentPlan } from './segments.js';
 import type { FileRuns, Protection, Source } from './source.js';
 
 /** Longest external buffer: 4 GiB on Node 20. Later ones name no limit that they keep: some abort at 32 GiB. */
-export const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
+const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
 
 /** A buffer over part of a segment starts at a multiple of the widest element. */
 const WIDEST = 8;

@@ -29,7 +29,7 @@ import {
 } from './json.js';
 import { HASH_PRIME, HASH_SEED, hashBytes } from './names.js';
 
-export const METADATA_KEY = '__metadata__';
+const METADATA_KEY = '__metadata__';
 
 /** Fields of an entry, as bits of those seen. */
 const DTYPE = 1;
@@ -59,6 +59,18 @@ export function scanHeader(bytes: Uint8Array): ScannedHeader {
 }
 
 class Scanner {
+  // Optimised code holds the hidden classes of what it works on weakly: without an instance that stays, a collection
+  // between two files throws all of it away, and the next header is read by the interpreter. The header has large numbers
+  // and metadata, so that the instance has the shape that all others come to.
+  static readonly resident = new Scanner(
+    encoder.encode(
+      `{"${METADATA_KEY}":{"a":"b"},"t":{"dtype":"${DTYPES[0]}","shape":[4294967296],"data_offsets":[0,34359738368]}}`,
+    ),
+  );
+  static {
+    Scanner.resident.scan();
+  }
+
   #bytes: Uint8Array;
   #ownsBytes = false;
   readonly #columns: TensorColumns;
@@ -388,16 +400,6 @@ class Scanner {
     return this.#entryFault('INVALID_TENSOR_INFO', row, `has no ${field}`);
   }
 }
-
-// Optimised code holds the hidden classes of what it works on weakly: without an instance that stays, a collection between
-// two files throws all of it away, and the next header is read by the interpreter. The header has large numbers and
-// metadata, so that the instance has the shape that all others come to.
-export const RESIDENT = new Scanner(
-  encoder.encode(
-    `{"${METADATA_KEY}":{"a":"b"},"t":{"dtype":"${DTYPES[0]}","shape":[4294967296],"data_offsets":[0,34359738368]}}`,
-  ),
-);
-RESIDENT.scan();
 
 /** Which of the three fields stands at a quote, spelled without escapes; 0 for none. */
 function fieldAt(b: Uint8Array, i: number): number {
