@@ -1,7 +1,7 @@
 // Owns prebuilds/: compiles the addon for this platform, strips it and writes the manifest beside it.
 // Refuses a result that needs a newer system than the library promises.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describeAddon, LIMITS, MANIFEST, newestSymbol, readManifest } from './manifest.mjs';
 import { gypEnvironment, nativeHash, PLATFORM, prebuildPath, ROOT, toolPath } from './native.mjs';

@@ -8,8 +8,7 @@ import { optionalBinding } from './binding.js';
 import { convertToFloat32 } from './convert.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { overlapFault, overlaps } from './gathering.js';
-import type { FileRuns } from './source.js';
+import { type FileRuns, overlapFault, overlaps } from './gathering.js';
 
 /** How a conversion off the event loop runs. */
 export interface ConversionOptions {

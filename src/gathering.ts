@@ -12,6 +12,14 @@ export interface StridedRuns {
   readonly offset: number;
 }
 
+/** Runs of bytes within a file, and the range that holds them all. */
+export interface FileRuns extends StridedRuns {
+  /** Bytes of all runs. */
+  readonly byteLength: number;
+  readonly minByte: number;
+  readonly maxByte: number;
+}
+
 /** From this many bytes on, a run is copied faster as a block than in a loop. */
 const BLOCK_BYTES = 128;
 

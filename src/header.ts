@@ -4,10 +4,11 @@
 import type { TensorColumns } from './columns.js';
 import { DTYPES, type Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
+import { exactNumbers } from './exact.js';
 import { expectByte, skipWhitespace } from './json.js';
 import { checkLayout, shapeOf } from './layout.js';
 import { NameIndex } from './names.js';
-import { exactNumbers, scanHeader } from './scanner.js';
+import { scanHeader } from './scanner.js';
 import { planSegments, type SegmentPlan } from './segments.js';
 import { notFound } from './suggestions.js';
 
@@ -37,23 +38,19 @@ export class Header {
   readonly #columns: TensorColumns;
   readonly #names: NameIndex;
 
-  /** @internal */
+  /** @internal Takes the bytes over: they must be no one else's. */
   constructor(bytes: Uint8Array, byteLength: number, path: string | undefined) {
     const scanned = scanHeader(bytes);
     const { columns } = scanned;
     columns.sort();
     columns.trim();
-    const names = new NameIndex(
-      { bytes: scanned.bytes, begin: columns.nameBegin, end: columns.nameEnd },
-      columns.hash,
-      columns.count,
-    );
+    const names = new NameIndex({ bytes, begin: columns.nameBegin, end: columns.nameEnd }, columns.hash, columns.count);
     columns.hash = new Int32Array(0); // of use only to find names that stand twice
     checkLayout(columns, byteLength - PREFIX_LENGTH - bytes.length, {
       name: (position) => names.name(position),
       exact: (position) => {
-        const colon = expectByte(scanned.bytes, columns.nameEnd[position]! + 1, 0x3a);
-        return exactNumbers(scanned.bytes, skipWhitespace(scanned.bytes, colon));
+        const colon = expectByte(bytes, columns.nameEnd[position]! + 1, 0x3a);
+        return exactNumbers(bytes, skipWhitespace(bytes, colon));
       },
     });
     this.path = path;

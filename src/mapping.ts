@@ -8,10 +8,10 @@ import { type MappingHandle, type NativeBinding, nativeBinding } from './binding
 import { type ConversionOptions, closedFault } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { overlapFault } from './gathering.js';
+import { type FileRuns, overlapFault } from './gathering.js';
 import { convertOnThreads } from './mapped-conversion.js';
 import type { SegmentPlan } from './segments.js';
-import type { FileRuns, Protection, Source } from './source.js';
+import type { Protection, Source } from './source.js';
 
 /** Longest external buffer: 4 GiB on Node 20. Later ones name no limit that they keep: some abort at 32 GiB. */
 const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);

@@ -4,8 +4,8 @@
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { gatherBytes, overlapFault, overlaps } from './gathering.js';
-import type { FileRuns, Protection, Source } from './source.js';
+import { type FileRuns, gatherBytes, overlapFault, overlaps } from './gathering.js';
+import type { Protection, Source } from './source.js';
 
 export class MemorySource implements Source {
   readonly backend = 'memory';

@@ -2,7 +2,7 @@
 // Refuses a model whose index and shards disagree; bytes and views are the single file's affair.
 
 import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { quote, SafeTensorsError } from './errors.js';
@@ -41,7 +41,7 @@ export interface Shard {
 export async function openModel(path: string | URL, options?: OpenOptions): Promise<SafeTensorsModel> {
   const resolved = resolveOptions(options);
   const given = path instanceof URL ? fileURLToPath(path) : path;
-  const file = (await stat(given)).isDirectory() ? await findInDirectory(given) : given;
+  const file = (await stat(given)).isDirectory() ? await findInDirectory(resolve(given)) : resolve(given);
   if (!file.endsWith('.json')) {
     const { header, identity } = await readIdentified(file, options);
     const shard = { file: basename(file), path: file, header, identity };
@@ -186,12 +186,18 @@ async function readShards(
   const shards: IdentifiedShard[] = new Array(index.shards.length);
   let next = 0;
   const worker = async () => {
-    while (next < index.shards.length) {
-      const position = next++;
-      shards[position] = await readShard(directory, index.shards[position]!, options);
+    try {
+      while (next < index.shards.length) {
+        const position = next++;
+        shards[position] = await readShard(directory, index.shards[position]!, options);
+      }
+    } finally {
+      next = index.shards.length; // the first failure ends the others as well
     }
   };
-  await Promise.all(Array.from({ length: READ_AT_ONCE }, worker));
+  // Waits for all: a model that has failed to open must not go on reading.
+  const ends = await Promise.allSettled(Array.from({ length: READ_AT_ONCE }, worker));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return shards;
 }
 

@@ -55,6 +55,7 @@ export class NameIndex {
 
   /** Position of a name, or -1. */
   find(name: string): number {
+    if (typeof name !== 'string') return -1;
     if (this.#map !== undefined) return this.#map.get(name) ?? -1;
     let hash = HASH_SEED;
     for (let i = 0; i < name.length; i++) {

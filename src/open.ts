@@ -12,7 +12,7 @@ import {
   openSync as openFileSync,
 } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { promisify, types } from 'node:util';
 
 import { DIAGNOSIS_LENGTH, diagnose } from './diagnosis.js';
 import { quote, SafeTensorsError } from './errors.js';
@@ -74,7 +74,7 @@ export function parse(bytes: Uint8Array | ArrayBufferLike, options?: OpenOptions
   const file = wholeFile(bytes);
   const steps = headerSteps(file.byteLength, undefined, resolved.maxHeaderLength);
   let step = steps.next();
-  while (!step.done) step = steps.next(file.subarray(...step.value));
+  while (!step.done) step = steps.next(new Uint8Array(file.subarray(...step.value)));
   return new SafeTensors(step.value, new MemorySource(file), resolved.misaligned);
 }
 
@@ -221,7 +221,10 @@ function pathOf(path: string | URL): string {
 }
 
 function wholeFile(bytes: Uint8Array | ArrayBufferLike): Uint8Array {
-  if (bytes instanceof Uint8Array) return bytes;
-  if (bytes instanceof ArrayBuffer || bytes instanceof SharedArrayBuffer) return new Uint8Array(bytes);
-  throw new SafeTensorsError('INVALID_ARGUMENT', 'parse() takes the file as a Uint8Array or an ArrayBuffer');
+  if (!types.isUint8Array(bytes) && !types.isAnyArrayBuffer(bytes)) {
+    throw new SafeTensorsError('INVALID_ARGUMENT', 'parse() takes the file as a Uint8Array or an ArrayBuffer');
+  }
+  // Also memory that was given away, over which no array can be made.
+  if (bytes.byteLength === 0) return new Uint8Array(0);
+  return types.isUint8Array(bytes) ? bytes : new Uint8Array(bytes);
 }

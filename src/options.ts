@@ -47,7 +47,7 @@ export function resolveOptions(options: OpenOptions | undefined): ResolvedOption
   if (!Number.isInteger(maxHeaderLength) || maxHeaderLength < 0 || maxHeaderLength > MOST_HEADER_LENGTH) {
     throw new SafeTensorsError(
       'INVALID_ARGUMENT',
-      `maxHeaderLength is an integer from 0 to ${MOST_HEADER_LENGTH}, not ${String(maxHeaderLength)}`,
+      `maxHeaderLength is an integer from 0 to ${MOST_HEADER_LENGTH}, not ${shown(maxHeaderLength)}`,
     );
   }
   return {
@@ -67,6 +67,14 @@ function choice<T extends string>(name: string, value: unknown, allowed: readonl
   if (value === undefined) return undefined;
   const found = allowed.find((candidate) => candidate === value);
   if (found !== undefined) return found;
-  const shown = typeof value === 'string' ? quote(value) : String(value);
-  throw new SafeTensorsError('INVALID_ARGUMENT', `${name} is one of ${allowed.map(quote).join(', ')}, not ${shown}`);
+  throw new SafeTensorsError(
+    'INVALID_ARGUMENT',
+    `${name} is one of ${allowed.map(quote).join(', ')}, not ${shown(value)}`,
+  );
+}
+
+/** A value of any type; not every object has a text. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return quote(value);
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }

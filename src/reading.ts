@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { gatherBytes } from './gathering.js';
-import type { FileRuns, Protection, Source } from './source.js';
+import { type FileRuns, gatherBytes } from './gathering.js';
+import type { Protection, Source } from './source.js';
 
 /** One read call moves fewer than 2^31 bytes. */
 const MOST_PER_CALL = 2 ** 30;

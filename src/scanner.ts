@@ -25,11 +25,9 @@ import {
   skipString,
   skipValue,
   skipWhitespace,
-  walkObject,
 } from './json.js';
+import { METADATA_KEY, readMetadata } from './metadata.js';
 import { HASH_PRIME, HASH_SEED, hashBytes } from './names.js';
-
-const METADATA_KEY = '__metadata__';
 
 /** Fields of an entry, as bits of those seen. */
 const DTYPE = 1;
@@ -45,13 +43,13 @@ const MAX_U64 = 2n ** 64n - 1n;
 const encoder = new TextEncoder();
 
 export interface ScannedHeader {
-  /** The header's bytes; a copy when names had escapes, which are resolved in place. */
-  readonly bytes: Uint8Array;
   readonly columns: TensorColumns;
   readonly metadata: ReadonlyMap<string, string>;
 }
 
-/** Scans a header (without its 8 bytes of length). Throws INVALID_HEADER_* and the errors of entries and metadata. */
+/**
+ * Scans a header (without its 8 bytes of length), and takes its bytes over: escapes in names are resolved in place. Throws INVALID_HEADER_* and the errors of entries and metadata.
+ */
 export function scanHeader(bytes: Uint8Array): ScannedHeader {
   if (!isUtf8(bytes))
     throw new SafeTensorsError('INVALID_HEADER_UTF8', `the header (${bytes.length} bytes) is not valid UTF-8`);
@@ -71,11 +69,9 @@ class Scanner {
     Scanner.resident.scan();
   }
 
-  #bytes: Uint8Array;
-  #ownsBytes = false;
+  readonly #bytes: Uint8Array;
   readonly #columns: TensorColumns;
   #metadata: Map<string, string> | undefined;
-  #hasMetadata = false;
   /** Code of the dtype that `#dtypeField` read last; most tensors of a file share one. */
   #lastDtype = -1;
   /** Value that `#integer` read last. */
@@ -91,13 +87,13 @@ class Scanner {
     if (this.#bytes[i] === CLOSE_BRACE) i++;
     else i = this.#members(i);
     expectEnd(this.#bytes, i);
-    return { bytes: this.#bytes, columns: this.#columns, metadata: this.#metadata ?? new Map() };
+    return { columns: this.#columns, metadata: this.#metadata ?? new Map() };
   }
 
   /** Reads all members of the header's object, from the first key. */
   #members(position: number): number {
     const columns = this.#columns;
-    let bytes = this.#bytes;
+    const bytes = this.#bytes;
     let i = position;
     for (;;) {
       if (bytes[i] !== QUOTE) throw jsonFault(bytes, i, 'a string');
@@ -111,7 +107,6 @@ class Scanner {
       if (c !== QUOTE) {
         i = skipString(bytes, nameBegin - 1) - 1;
         nameBegin = this.#unescape(nameBegin, i);
-        bytes = this.#bytes;
         hash = hashBytes(bytes, nameBegin, i);
       }
       const nameEnd = i;
@@ -341,28 +336,11 @@ class Scanner {
   }
 
   #metadataValue(position: number): number {
-    const bytes = this.#bytes;
-    if (this.#hasMetadata) throw new SafeTensorsError('DUPLICATE_KEY', `${METADATA_KEY} stands twice in the header`);
-    this.#hasMetadata = true;
-    if (bytes[position] === 0x6e) return skipValue(bytes, position, 1);
-    if (bytes[position] !== OPEN_BRACE) {
-      skipValue(bytes, position, 1);
-      throw new SafeTensorsError('INVALID_METADATA', `${METADATA_KEY} is not an object`);
+    if (this.#metadata !== undefined) {
+      throw new SafeTensorsError('DUPLICATE_KEY', `${METADATA_KEY} stands twice in the header`);
     }
-    const metadata = new Map<string, string>();
-    this.#metadata = metadata;
-    return walkObject(bytes, position, (keyBegin, keyEnd, value) => {
-      const key = decodeString(bytes, keyBegin, keyEnd);
-      if (metadata.has(key))
-        throw new SafeTensorsError('DUPLICATE_KEY', `the key ${quote(key)} stands twice in ${METADATA_KEY}`);
-      if (bytes[value] !== QUOTE) {
-        skipValue(bytes, value, 2);
-        throw new SafeTensorsError('INVALID_METADATA', `the value of ${quote(key)} in ${METADATA_KEY} is not a string`);
-      }
-      const end = skipString(bytes, value);
-      metadata.set(key, decodeString(bytes, value, end));
-      return end;
-    });
+    this.#metadata = new Map();
+    return readMetadata(this.#bytes, position, this.#metadata);
   }
 
   /**
@@ -371,11 +349,6 @@ class Scanner {
    */
   #unescape(begin: number, end: number): number {
     const name = decodeString(this.#bytes, begin - 1, end + 1);
-    if (!this.#ownsBytes) {
-      // Not slice(): a Buffer's is a view on the caller's bytes.
-      this.#bytes = new Uint8Array(this.#bytes);
-      this.#ownsBytes = true;
-    }
     const encoded = encoder.encode(name);
     this.#bytes.set(encoded, end - encoded.length);
     return end - encoded.length;
@@ -430,26 +403,4 @@ function fieldAt(b: Uint8Array, i: number): number {
     default:
       return 0;
   }
-}
-
-/** The numbers of one entry without rounding, read again from its value's first byte. */
-export function exactNumbers(bytes: Uint8Array, entry: number): { shape: bigint[]; end: bigint } {
-  let shape: bigint[] = [];
-  let end = 0n;
-  walkObject(bytes, entry, (keyBegin, keyEnd, value) => {
-    const key = decodeString(bytes, keyBegin, keyEnd);
-    if (key === 'shape') shape = integersAt(bytes, value);
-    if (key === 'data_offsets') end = integersAt(bytes, value)[1]!;
-    return skipValue(bytes, value, 2);
-  });
-  return { shape, end };
-}
-
-/** Items of an array that is known to hold plain integers. */
-function integersAt(bytes: Uint8Array, position: number): bigint[] {
-  const end = skipValue(bytes, position, 2);
-  const text = Buffer.from(bytes.subarray(position + 1, end - 1))
-    .toString('latin1')
-    .trim();
-  return text === '' ? [] : text.split(',').map((item) => BigInt(item.trim()));
 }

@@ -3,21 +3,13 @@
 
 import type { ConversionOptions } from './conversion.js';
 import type { Dtype } from './dtype.js';
-import type { StridedRuns } from './gathering.js';
+import type { FileRuns } from './gathering.js';
 
 /** Where the bytes of a file come from. */
 export type Backend = 'mmap' | 'read' | 'memory';
 
 /** What happens to a write into a mapped view. */
 export type Protection = 'copy-on-write' | 'read-only';
-
-/** Runs of bytes within a file, and the range that holds them all. */
-export interface FileRuns extends StridedRuns {
-  /** Bytes of all runs. */
-  readonly byteLength: number;
-  readonly minByte: number;
-  readonly maxByte: number;
-}
 
 export interface Source {
   readonly backend: Backend;

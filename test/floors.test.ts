@@ -22,7 +22,11 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F2', column: 'memory', files: ['conversion'] },
   { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion'] },
   { floor: 'F2', column: 'memory', files: ['mapping', 'memory', 'reading'] },
-  { floor: 'F2', column: 'format', files: ['json', 'columns', 'names', 'suggestions', 'diagnosis', 'region'] },
+  {
+    floor: 'F2',
+    column: 'format',
+    files: ['json', 'columns', 'names', 'suggestions', 'diagnosis', 'region', 'metadata', 'exact'],
+  },
   { floor: 'F2', column: 'format', files: ['scanner', 'layout', 'segments', 'shard-index', 'indexing', 'interop'] },
   { floor: 'F2', column: 'format', files: ['header'] },
   { floor: 'F3', files: ['tensor'] },

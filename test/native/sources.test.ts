@@ -13,7 +13,7 @@ function sorted(names: Iterable<string>): string[] {
   return [...new Set(names)].sort();
 }
 
-const gyp = sorted(Array.from(read('native/addon.gypi').matchAll(/[\w/]+\.cc\b/g), (match) => match[0]));
+const gyp = sorted(Array.from(read('native/addon.gypi').matchAll(/\w+\.cc\b/g), (match) => match[0]));
 const cmake = sorted(Array.from(read('native/CMakeLists.txt').matchAll(/[\w/]+\.cc\b/g), (match) => match[0])).filter(
   (file) => !file.endsWith('_test.cc'),
 );
