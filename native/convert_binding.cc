@@ -149,26 +149,32 @@ class PieceWorker : public Napi::AsyncWorker {
   PieceWorker(const Napi::Env& env, Numbers numbers, std::shared_ptr<Floats> floats,
               std::size_t first, std::size_t at, std::size_t count)
       : AsyncWorker(env, "safetensors:convert"),
-        deferred_(Napi::Promise::Deferred::New(env)),
         numbers_(std::move(numbers)),
         floats_(std::move(floats)),
         first_(first),
         at_(at),
         count_(count) {
+    napi_create_promise(env, &deferred_, &promise_);
     floats_->writers++;
   }
   ~PieceWorker() override { floats_->writers--; }
-  Napi::Promise promise() const { return deferred_.Promise(); }
+  // Good until the call that made this worker returns.
+  napi_value promise() const { return promise_; }
 
  protected:
   void Execute() override {
     numbers_.ConvertPiece(first_, count_, floats_->data() + at_, Stores::kCached);
   }
-  void OnOK() override { deferred_.Resolve(Env().Undefined()); }
-  void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
+  // Not by way of Napi::Promise::Deferred: in a worker that is being terminated nothing can be resolved any more, which
+  // that would answer by ending the process. There, nobody waits for the result either.
+  void OnOK() override { napi_resolve_deferred(Env(), deferred_, Env().Undefined()); }
+  void OnError(const Napi::Error& error) override {
+    napi_reject_deferred(Env(), deferred_, error.Value());
+  }
 
  private:
-  const Napi::Promise::Deferred deferred_;
+  napi_deferred deferred_ = nullptr;
+  napi_value promise_ = nullptr;
   const Numbers numbers_;
   const std::shared_ptr<Floats> floats_;
   const std::size_t first_;
@@ -298,9 +304,9 @@ Napi::Value ConvertInto(const Napi::CallbackInfo& info) {
   }
   PieceWorker* worker = new PieceWorker(env, std::move(numbers), share->floats,
                                         static_cast<std::size_t>(first), at, count);
-  const Napi::Promise promise = worker->promise();
+  const napi_value promise = worker->promise();
   worker->Queue();  // deletes itself
-  return promise;
+  return Napi::Value(env, promise);
 }
 
 Napi::Value CopyFloats(const Napi::CallbackInfo& info) {
