@@ -85,7 +85,7 @@ describe('of a tensor of 1 GiB', () => {
 
 describe('of any strided part', () => {
   // Rows of a few bytes and of nearly 1 MiB, so that parts are read whole, in blocks, in rows and in elements.
-  const SHAPES = [[3_000_017], [40, 70_001], [5, 3, 200_003], [2000, 37, 41], [3, 1_048_570]];
+  const SHAPES = [[3_000_017], [40, 70_001], [5, 3, 200_003], [2000, 37, 41], [3, 1_048_570], [6, 500_000]];
   const path = folder.write(
     'noise.safetensors',
     fileOf(SHAPES.map((shape, i) => ({ name: `t${i}`, dtype: 'U8', shape }))),
@@ -116,6 +116,15 @@ describe('of any strided part', () => {
       ),
     }),
   );
+
+  it('rows of half a megabyte are read in pairs', () => {
+    const whole = file.tensor('t5');
+    const rows = Array.from({ length: 6 }, (_, row) => [...whole.slice(row, [1, null]).bytes]);
+    const target = new Uint8Array(6 * 499_999);
+    const { calls } = costOf(() => whole.slice(null, [1, null]).copyTo(target));
+    expect(calls).toBe(3);
+    expect(Buffer.compare(target, Uint8Array.from(rows.flat()))).toBe(0);
+  });
 
   it('the bytes are those of the plain walk, and the reads are bounded', () => {
     fc.assert(

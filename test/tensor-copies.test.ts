@@ -91,7 +91,10 @@ it.each(DOORS.filter((door) => door !== 'reads'))(
     }
     expect(await codeOf(() => tensor.slice(0).copyTo(bytes, 19))).toBe('INVALID_ARGUMENT');
     expect(tensor.slice(0).copyTo(bytes, 20)).toBe(20);
+    // The target reaches over what is copied, but the copy does not.
+    expect(tensor.slice(5).copyTo(bytes, 80)).toBe(20);
     expect(sameBytes(bytes.subarray(20, 40), bytes.subarray(0, 20))).toBe(true);
-    expect(sameBytes(bytes.subarray(40), expected.subarray(40))).toBe(true);
+    expect(sameBytes(bytes.subarray(40, 80), expected.subarray(40, 80))).toBe(true);
+    expect(sameBytes(bytes.subarray(80, 100), expected.subarray(100))).toBe(true);
   },
 );
