@@ -7,7 +7,13 @@
   },
   'target_defaults': {
     'include_dirs': ["<!(node -p \"require('node-addon-api').include_dir\")"],
-    'defines': ['NAPI_VERSION=8', 'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS', 'NODE_ADDON_API_DISABLE_DEPRECATED'],
+    'defines': [
+      'NAPI_VERSION=8',
+      'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+      'NODE_ADDON_API_DISABLE_DEPRECATED',
+      # In a worker that is being terminated nothing can be thrown any more; that must not end the process.
+      'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+    ],
     # Node's own settings differ from version to version (-O3, gnu++17, gnu++20); the addon's do not.
     'cflags!': ['-O3'],
     'cflags_cc!': ['-std=gnu++17', '-std=gnu++20', '-std=gnu++1y'],

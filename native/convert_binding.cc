@@ -274,9 +274,13 @@ Napi::Value AllocateFloats(const Napi::CallbackInfo& info) {
   }
   std::shared_ptr<Floats> floats = Floats::Allocate(static_cast<std::size_t>(count));
   if (floats == nullptr) return env.Null();
+  FloatsShare* share = new FloatsShare{std::move(floats)};
   Napi::External<FloatsShare> handle = Napi::External<FloatsShare>::New(
-      env, new FloatsShare{std::move(floats)}, [](Napi::Env, FloatsShare* share) { delete share; });
-  if (env.IsExceptionPending()) return env.Undefined();
+      env, share, [](Napi::Env, FloatsShare* owned) { delete owned; });
+  if (handle.IsEmpty()) {
+    delete share;
+    return env.Undefined();
+  }
   if (napi_type_tag_object(env, handle, &kFloatsTag) != napi_ok) {
     Refuse(env, "cannot tag a handle of floats");
     return env.Undefined();

@@ -63,7 +63,10 @@ Napi::Value MapFile(const Napi::CallbackInfo& info) {
   Share* share = new Share{std::move(result.mapping)};
   Napi::External<Share> handle =
       Napi::External<Share>::New(env, share, [](Napi::Env, Share* owned) { delete owned; });
-  if (env.IsExceptionPending()) return env.Undefined();
+  if (handle.IsEmpty()) {
+    delete share;
+    return env.Undefined();
+  }
   if (napi_type_tag_object(env, handle, &kHandleTag) != napi_ok) {
     Napi::Error::New(env, "cannot tag a mapping handle").ThrowAsJavaScriptException();
     return env.Undefined();
