@@ -1,38 +1,41 @@
 // Owns the columns that a header is scanned into: one row a tensor, numbers side by side, no objects.
 // Refuses nothing: the rules are in header.ts and layout.ts.
 
+import { ShapeTable } from './shapes.js';
+
 const FIRST_ROWS = 64;
 
 /** A tensor's row is its position; after `sort` the positions are in order of offset. */
 export class TensorColumns {
   count = 0;
-  /** Where the name lies in the header, unescaped: [nameBegin, nameEnd). */
+  /** All names, unescaped UTF-8, one after the other: a tensor's is [nameBegin, nameEnd). */
+  names: Uint8Array;
+  nameLength = 0;
   nameBegin: Uint32Array;
   nameEnd: Uint32Array;
   hash: Int32Array;
   dtype: Uint8Array;
-  /** Where the shape lies in `dims`: [shapeBegin, shapeEnd). */
-  shapeBegin: Uint32Array;
-  shapeEnd: Uint32Array;
+  /** The shape's number in `shapes`. */
+  shape: Uint32Array;
+  readonly shapes = new ShapeTable();
   /** data_offsets, exact up to 2^53 - 1. */
   begin: Float64Array;
   end: Float64Array;
+  /** Where in the header the entries stand that have a number beyond that, by row. */
+  huge = new Map<number, number>();
+  #dataEnd = 0;
 
-  dims: Float64Array;
-  dimCount = 0;
-
-  /** `rows` is a guess. */
-  constructor(rows: number) {
+  /** `rows` is a guess; `nameBytes` is at least what all names take. Memory that is not written to costs nothing. */
+  constructor(rows: number, nameBytes: number) {
     const size = Math.max(rows, FIRST_ROWS);
+    this.names = new Uint8Array(nameBytes);
     this.nameBegin = new Uint32Array(size);
     this.nameEnd = new Uint32Array(size);
     this.hash = new Int32Array(size);
     this.dtype = new Uint8Array(size);
-    this.shapeBegin = new Uint32Array(size);
-    this.shapeEnd = new Uint32Array(size);
+    this.shape = new Uint32Array(size);
     this.begin = new Float64Array(size);
     this.end = new Float64Array(size);
-    this.dims = new Float64Array(size * 2);
   }
 
   get capacity(): number {
@@ -44,14 +47,23 @@ export class TensorColumns {
     this.#resize(this.capacity * 2);
   }
 
-  growDims(): void {
-    this.dims = resized(this.dims, this.dims.length * 2);
+  /** End of a tensor, in bytes from the end of the header. */
+  endOf(row: number): number {
+    if (this.end.length > 0) return this.end[row]!;
+    return row + 1 < this.count ? this.begin[row + 1]! : this.#dataEnd;
   }
 
-  /** Gives back the rows that the guess was too high by. */
+  /** Gives back what the guesses were too high by. */
   trim(): void {
     if (this.capacity > this.count) this.#resize(this.count);
-    if (this.dims.length > this.dimCount) this.dims = this.dims.slice(0, this.dimCount);
+    this.names = resized(this.names, this.nameLength);
+  }
+
+  /** Gives back what only the checks needed: once they hold, a tensor ends where the next begins. */
+  settle(): void {
+    this.#dataEnd = this.count === 0 ? 0 : this.end[this.count - 1]!;
+    this.end = new Float64Array(0);
+    this.hash = new Int32Array(0);
   }
 
   /** Puts the rows in order of begin, then end, then place in the file. Most files are in order already. */
@@ -69,10 +81,16 @@ export class TensorColumns {
     this.nameEnd = permuted(this.nameEnd, order);
     this.hash = permuted(this.hash, order);
     this.dtype = permuted(this.dtype, order);
-    this.shapeBegin = permuted(this.shapeBegin, order);
-    this.shapeEnd = permuted(this.shapeEnd, order);
+    this.shape = permuted(this.shape, order);
     this.begin = permuted(begin, order);
     this.end = permuted(end, order);
+    if (this.huge.size === 0) return;
+    const { huge } = this;
+    this.huge = new Map();
+    order.forEach((row, i) => {
+      const entry = huge.get(row);
+      if (entry !== undefined) this.huge.set(i, entry);
+    });
   }
 
   #resize(rows: number): void {
@@ -80,8 +98,7 @@ export class TensorColumns {
     this.nameEnd = resized(this.nameEnd, rows);
     this.hash = resized(this.hash, rows);
     this.dtype = resized(this.dtype, rows);
-    this.shapeBegin = resized(this.shapeBegin, rows);
-    this.shapeEnd = resized(this.shapeEnd, rows);
+    this.shape = resized(this.shape, rows);
     this.begin = resized(this.begin, rows);
     this.end = resized(this.end, rows);
   }

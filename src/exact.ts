@@ -5,8 +5,12 @@ import { Buffer } from 'node:buffer';
 
 import { decodeString, skipValue, walkObject } from './json.js';
 
-/** The numbers of one entry without rounding, read again from its value's first byte. */
-export function exactNumbers(bytes: Uint8Array, entry: number): { shape: bigint[]; end: bigint } {
+/** The numbers of one entry without rounding, read again from its first byte; undefined without one. */
+export function exactNumbers(
+  bytes: Uint8Array,
+  entry: number | undefined,
+): { shape: bigint[]; end: bigint } | undefined {
+  if (entry === undefined) return undefined;
   let shape: bigint[] = [];
   let end = 0n;
   walkObject(bytes, entry, (keyBegin, keyEnd, value) => {

@@ -5,8 +5,7 @@ import type { TensorColumns } from './columns.js';
 import { DTYPES, type Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { exactNumbers } from './exact.js';
-import { expectByte, skipWhitespace } from './json.js';
-import { checkLayout, shapeOf } from './layout.js';
+import { checkLayout } from './layout.js';
 import { NameIndex } from './names.js';
 import { scanHeader } from './scanner.js';
 import { planSegments, type SegmentPlan } from './segments.js';
@@ -38,25 +37,25 @@ export class Header {
   readonly #columns: TensorColumns;
   readonly #names: NameIndex;
 
-  /** @internal Takes the bytes over: they must be no one else's. */
+  /** @internal Keeps none of the bytes. */
   constructor(bytes: Uint8Array, byteLength: number, path: string | undefined) {
-    const scanned = scanHeader(bytes);
-    const { columns } = scanned;
+    const { columns, metadata } = scanHeader(bytes);
     columns.sort();
     columns.trim();
-    const names = new NameIndex({ bytes, begin: columns.nameBegin, end: columns.nameEnd }, columns.hash, columns.count);
-    columns.hash = new Int32Array(0); // of use only to find names that stand twice
+    const names = new NameIndex(
+      { bytes: columns.names, begin: columns.nameBegin, end: columns.nameEnd },
+      columns.hash,
+      columns.count,
+    );
     checkLayout(columns, byteLength - PREFIX_LENGTH - bytes.length, {
       name: (position) => names.name(position),
-      exact: (position) => {
-        const colon = expectByte(bytes, columns.nameEnd[position]! + 1, 0x3a);
-        return exactNumbers(bytes, skipWhitespace(bytes, colon));
-      },
+      exact: (position) => exactNumbers(bytes, columns.huge.get(position)),
     });
+    columns.settle();
     this.path = path;
     this.byteLength = byteLength;
     this.headerLength = bytes.length;
-    this.metadata = scanned.metadata;
+    this.metadata = metadata;
     this.#columns = columns;
     this.#names = names;
   }
@@ -120,7 +119,7 @@ export class Header {
 
   /** @internal */
   shapeAt(position: number): number[] {
-    return shapeOf(this.#columns, position);
+    return this.#columns.shapes.toArray(this.#columns.shape[position]!);
   }
 
   /** @internal Relative to the end of the header. */
@@ -130,7 +129,7 @@ export class Header {
 
   /** @internal Relative to the end of the header. */
   endAt(position: number): number {
-    return this.#columns.end[position]!;
+    return this.#columns.endOf(position);
   }
 
   /** @internal */

@@ -11,7 +11,8 @@ const MAX_U64 = 2n ** 64n - 1n;
 /** What layout needs of a header to name a tensor, or to read its numbers without rounding. */
 export interface Described {
   name(position: number): string;
-  exact(position: number): { shape: bigint[]; end: bigint };
+  /** Where a number does not fit a double; undefined where all do. */
+  exact(position: number): { shape: bigint[]; end: bigint } | undefined;
 }
 
 /**
@@ -20,7 +21,7 @@ export interface Described {
  * TRAILING_DATA.
  */
 export function checkLayout(columns: TensorColumns, dataLength: number, described: Described): void {
-  const { begin, end, dtype, shapeBegin, shapeEnd, dims } = columns;
+  const { begin, end, dtype, shape, shapes } = columns;
   let previous = 0;
   for (let i = 0; i < columns.count; i++) {
     const from = begin[i]!;
@@ -28,8 +29,9 @@ export function checkLayout(columns: TensorColumns, dataLength: number, describe
     if (from !== previous || to < from) throw offsetsFault(described.name(i), from, to, previous);
     let elements = 1;
     let largest = 0;
-    for (let d = shapeBegin[i]!; d < shapeEnd[i]!; d++) {
-      const dim = dims[d]!;
+    const rank = shapes.rank(shape[i]!);
+    for (let d = 0; d < rank; d++) {
+      const dim = shapes.dim(shape[i]!, d);
       elements *= dim;
       // Of the dimensions and of the products on the way: a 0 at the end must not hide what overflowed before it.
       if (dim > largest) largest = dim;
@@ -58,7 +60,9 @@ export function checkLayout(columns: TensorColumns, dataLength: number, describe
 /** The same rules for a tensor with a number beyond 2^53 - 1 somewhere, in 64-bit arithmetic; returns only if all hold. */
 function checkHuge(columns: TensorColumns, i: number, described: Described, dataLength: number): void {
   const tensor = described.name(i);
-  const { shape, end } = described.exact(i);
+  const exact = described.exact(i);
+  const shape = exact?.shape ?? shapeOf(columns, i).map(BigInt);
+  const end = exact?.end ?? BigInt(columns.end[i]!);
   let elements = 1n;
   let overflows = shape.some((dim) => dim > BigInt(MAX_SAFE)) && shape.includes(0n);
   for (const dim of shape) {
@@ -122,7 +126,6 @@ function shapeText(shape: readonly (number | bigint)[]): string {
   return `[${shape.slice(0, 16).join(', ')}, … ${shape.length} dimensions]`;
 }
 
-/** The shape of a row. */
-export function shapeOf(columns: TensorColumns, i: number): number[] {
-  return Array.from(columns.dims.subarray(columns.shapeBegin[i], columns.shapeEnd[i]));
+function shapeOf(columns: TensorColumns, i: number): number[] {
+  return columns.shapes.toArray(columns.shape[i]!);
 }

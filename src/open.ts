@@ -74,7 +74,7 @@ export function parse(bytes: Uint8Array | ArrayBufferLike, options?: OpenOptions
   const file = wholeFile(bytes);
   const steps = headerSteps(file.byteLength, undefined, resolved.maxHeaderLength);
   let step = steps.next();
-  while (!step.done) step = steps.next(new Uint8Array(file.subarray(...step.value)));
+  while (!step.done) step = steps.next(file.subarray(...step.value));
   return new SafeTensors(step.value, new MemorySource(file), resolved.misaligned);
 }
 

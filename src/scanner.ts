@@ -48,7 +48,7 @@ export interface ScannedHeader {
 }
 
 /**
- * Scans a header (without its 8 bytes of length), and takes its bytes over: escapes in names are resolved in place. Throws INVALID_HEADER_* and the errors of entries and metadata.
+ * Scans a header (without its 8 bytes of length); keeps and changes none of its bytes. Throws INVALID_HEADER_* and the errors of entries and metadata.
  */
 export function scanHeader(bytes: Uint8Array): ScannedHeader {
   if (!isUtf8(bytes))
@@ -76,10 +76,12 @@ class Scanner {
   #lastDtype = -1;
   /** Value that `#integer` read last. */
   #value = 0;
+  /** Whether the entry has a number that a double does not hold. */
+  #hasHuge = false;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#columns = new TensorColumns(Math.ceil(bytes.length / TYPICAL_ENTRY));
+    this.#columns = new TensorColumns(Math.ceil(bytes.length / TYPICAL_ENTRY), bytes.length);
   }
 
   scan(): ScannedHeader {
@@ -93,28 +95,31 @@ class Scanner {
   /** Reads all members of the header's object, from the first key. */
   #members(position: number): number {
     const columns = this.#columns;
+    const { names } = columns;
     const bytes = this.#bytes;
     let i = position;
     for (;;) {
       if (bytes[i] !== QUOTE) throw jsonFault(bytes, i, 'a string');
-      let nameBegin = i + 1;
+      const nameBegin = columns.nameLength;
+      let nameEnd = nameBegin;
       let hash = HASH_SEED;
       let c = bytes[++i]!;
       while (c !== QUOTE && c !== BACKSLASH && c >= 0x20) {
+        names[nameEnd++] = c;
         hash = Math.imul(hash ^ c, HASH_PRIME);
         c = bytes[++i]!;
       }
       if (c !== QUOTE) {
-        i = skipString(bytes, nameBegin - 1) - 1;
-        nameBegin = this.#unescape(nameBegin, i);
-        hash = hashBytes(bytes, nameBegin, i);
+        const quote = i - (nameEnd - nameBegin) - 1;
+        i = skipString(bytes, quote) - 1;
+        nameEnd = this.#unescape(quote, i + 1, nameBegin);
+        hash = hashBytes(names, nameBegin, nameEnd);
       }
-      const nameEnd = i;
       i++;
       i = bytes[i] === COLON ? i + 1 : expectByte(bytes, i, COLON);
       if (bytes[i]! <= 0x20) i = skipWhitespace(bytes, i);
 
-      if (nameEnd - nameBegin === METADATA_KEY.length && this.#isMetadataKey(nameBegin)) {
+      if (nameEnd - nameBegin === METADATA_KEY.length && isMetadataKey(names, nameBegin)) {
         i = this.#metadataValue(i);
       } else {
         if (columns.count === columns.capacity) columns.grow();
@@ -122,7 +127,11 @@ class Scanner {
         columns.nameBegin[row] = nameBegin;
         columns.nameEnd[row] = nameEnd;
         columns.hash[row] = hash;
+        columns.nameLength = nameEnd;
+        const entry = i;
+        this.#hasHuge = false;
         i = this.#entry(i, row);
+        if (this.#hasHuge) columns.huge.set(row, entry);
         columns.count = row + 1;
       }
 
@@ -230,24 +239,19 @@ class Scanner {
   }
 
   #shapeField(position: number, row: number): number {
-    const columns = this.#columns;
-    columns.shapeBegin[row] = columns.dimCount;
+    const { shape, shapes } = this.#columns;
     const bytes = this.#bytes;
     let i = this.#arrayStart(position, row, 'shape');
-    if (bytes[i] === CLOSE_BRACKET) {
-      i++;
-    } else {
+    if (bytes[i] !== CLOSE_BRACKET) {
       for (;;) {
         i = this.#integer(i, row, 'shape');
-        if (columns.dimCount === columns.dims.length) columns.growDims();
-        columns.dims[columns.dimCount++] = this.#value;
+        shapes.push(this.#value);
         if (bytes[i] === CLOSE_BRACKET) break;
         i = this.#nextItem(i);
       }
-      i++;
     }
-    columns.shapeEnd[row] = columns.dimCount;
-    return i;
+    shape[row] = shapes.finish();
+    return i + 1;
   }
 
   #offsetsField(position: number, row: number): number {
@@ -325,14 +329,8 @@ class Scanner {
       throw this.#entryFault('INVALID_TENSOR_INFO', row, `has ${quote(text)} in its ${field}: over 2^64 - 1`);
     }
     this.#value = Number(text);
+    if (this.#value > Number.MAX_SAFE_INTEGER) this.#hasHuge = true;
     return skipWhitespace(bytes, end);
-  }
-
-  #isMetadataKey(begin: number): boolean {
-    for (let k = 0; k < METADATA_KEY.length; k++) {
-      if (this.#bytes[begin + k] !== METADATA_KEY.charCodeAt(k)) return false;
-    }
-    return true;
   }
 
   #metadataValue(position: number): number {
@@ -343,20 +341,16 @@ class Scanner {
     return readMetadata(this.#bytes, position, this.#metadata);
   }
 
-  /**
-   * Resolves the escapes of the name in [begin, end) within the header itself, right-aligned, so that every name is one
-   * range of bytes. UTF-8 is never longer than its escape. Returns the new begin.
-   */
-  #unescape(begin: number, end: number): number {
-    const name = decodeString(this.#bytes, begin - 1, end + 1);
-    const encoded = encoder.encode(name);
-    this.#bytes.set(encoded, end - encoded.length);
-    return end - encoded.length;
+  /** Puts the name between two quotes, which has escapes, among the names; returns its end. UTF-8 is no longer than its escapes. */
+  #unescape(quote: number, end: number, nameBegin: number): number {
+    const name = encoder.encode(decodeString(this.#bytes, quote, end));
+    this.#columns.names.set(name, nameBegin);
+    return nameBegin + name.length;
   }
 
   #name(row: number): string {
-    const { nameBegin, nameEnd } = this.#columns;
-    return Buffer.from(this.#bytes.subarray(nameBegin[row], nameEnd[row])).toString();
+    const { names, nameBegin, nameEnd } = this.#columns;
+    return Buffer.from(names.subarray(nameBegin[row], nameEnd[row])).toString();
   }
 
   #entryFault(code: ErrorCode, row: number, what: string): SafeTensorsError {
@@ -403,4 +397,9 @@ function fieldAt(b: Uint8Array, i: number): number {
     default:
       return 0;
   }
+}
+
+function isMetadataKey(names: Uint8Array, begin: number): boolean {
+  for (let k = 0; k < METADATA_KEY.length; k++) if (names[begin + k] !== METADATA_KEY.charCodeAt(k)) return false;
+  return true;
 }

@@ -41,7 +41,7 @@ export function planSegments(
   let end = -1;
   for (let i = 0; i < columns.count; i++) {
     const from = dataOffset + columns.begin[i]!;
-    const to = dataOffset + columns.end[i]!;
+    const to = dataOffset + columns.endOf(i);
     if (from === to) continue;
     const suits = !shifted || (from - begin) % ALIGNMENT[columns.dtype[i]!]! === 0;
     if (begin >= 0 && suits && to - begin <= limit) {

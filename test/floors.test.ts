@@ -25,9 +25,9 @@ const HOUSE: readonly Layer[] = [
   {
     floor: 'F2',
     column: 'format',
-    files: ['json', 'columns', 'names', 'suggestions', 'diagnosis', 'region'],
+    files: ['json', 'shapes', 'names', 'suggestions', 'diagnosis', 'region'],
   },
-  { floor: 'F2', column: 'format', files: ['metadata', 'exact'] },
+  { floor: 'F2', column: 'format', files: ['metadata', 'exact', 'columns'] },
   { floor: 'F2', column: 'format', files: ['scanner', 'layout', 'segments', 'shard-index', 'indexing', 'interop'] },
   { floor: 'F2', column: 'format', files: ['header'] },
   { floor: 'F3', files: ['tensor'] },

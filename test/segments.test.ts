@@ -30,7 +30,7 @@ function placed(tensors: readonly (readonly [Dtype, number])[]): Placed[] {
 }
 
 function columnsOf(tensors: readonly Placed[]): TensorColumns {
-  const columns = new TensorColumns(tensors.length);
+  const columns = new TensorColumns(tensors.length, 0);
   for (const [row, { dtype, begin, end }] of tensors.entries()) {
     columns.dtype[row] = dtypeCode(dtype);
     columns.begin[row] = begin;
