@@ -35,6 +35,10 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
+  // Gives the pages back to the system; a later touch reads the file anew, and what was written to
+  // copy-on-write pages is lost.
+  void DropPages() const;
+
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }
   Protection protection() const { return protection_; }

@@ -90,7 +90,14 @@ Napi::Value CreateSegment(const Napi::CallbackInfo& info) {
   napi_value buffer = nullptr;
   const napi_status status = napi_create_external_arraybuffer(
       env, mapping->data() + offset, static_cast<std::size_t>(length), DeleteShare, share, &buffer);
-  if (status == napi_ok) return Napi::Value(env, buffer);
+  if (status == napi_ok) {
+    // A second share, which ends with the buffer as an object. Detaching ends the first, but work that Node does
+    // elsewhere (a response under way, zlib, fs) goes on reading the memory, and holds on to the object until it is done.
+    Share* pending = new Share{mapping};
+    if (napi_add_finalizer(env, buffer, nullptr, DeleteShare, pending, nullptr) != napi_ok)
+      delete pending;
+    return Napi::Value(env, buffer);
+  }
   // Only this status is known to leave the finaliser uncalled. After any other
   // failure the runtime has run it or will, so the share is left to it: a
   // double delete would be worse than a leak of one share.
@@ -107,7 +114,11 @@ Napi::Value IsReadOnly(const Napi::CallbackInfo& info) {
 
 Napi::Value ReleaseMapping(const Napi::CallbackInfo& info) {
   Share* share = ShareFrom(info.Env(), info[0]);
-  if (share != nullptr) share->mapping.reset();
+  if (share == nullptr || share->mapping == nullptr) return info.Env().Undefined();
+  const bool drop_pages = info[1].IsBoolean() && info[1].As<Napi::Boolean>().Value();
+  // Buffers that are still known to somebody keep the mapping, not its pages.
+  if (drop_pages && share->mapping.use_count() > 1) share->mapping->DropPages();
+  share->mapping.reset();
   return info.Env().Undefined();
 }
 

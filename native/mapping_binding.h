@@ -17,7 +17,7 @@ Napi::Value MapFile(const Napi::CallbackInfo& info);
 Napi::Value CreateSegment(const Napi::CallbackInfo& info);
 // isReadOnly(handle): boolean
 Napi::Value IsReadOnly(const Napi::CallbackInfo& info);
-// release(handle): void; drops the handle's own share, twice is fine
+// release(handle, dropPages: boolean): void; drops the handle's own share, twice is fine
 Napi::Value ReleaseMapping(const Napi::CallbackInfo& info);
 // detach(buffer: ArrayBuffer): boolean, false when the runtime refused
 Napi::Value DetachBuffer(const Napi::CallbackInfo& info);

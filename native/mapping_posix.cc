@@ -37,6 +37,11 @@ Mapping::~Mapping() {
   live_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void Mapping::DropPages() const {
+  // madvise(2), not posix_madvise(3): that one ignores the advice. Failing leaves the pages where they are.
+  madvise(data_, size_, MADV_DONTNEED);
+}
+
 Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted) {
   Protection granted = wanted;
   void* pages = MapPages(descriptor, size, granted);

@@ -60,6 +60,11 @@ Mapping::~Mapping() {
   live_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void Mapping::DropPages() const {
+  // Unlocking what is not locked takes the pages out of the working set (VirtualUnlock, "Remarks"); written ones stay.
+  VirtualUnlock(data_, size_);
+}
+
 Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted) {
   HANDLE file = static_cast<HANDLE>(uv_get_osfhandle(descriptor));
   if (file == INVALID_HANDLE_VALUE) return {nullptr, EBADF};

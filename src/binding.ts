@@ -22,8 +22,8 @@ export interface NativeBinding {
   /** A buffer over [offset, offset + length) of the mapping, which it keeps alive; the Node-API status when refused. */
   segment(handle: MappingHandle, offset: number, length: number): ArrayBuffer | number;
   isReadOnly(handle: MappingHandle): boolean;
-  /** Drops the handle's share of the mapping; segments keep theirs. */
-  release(handle: MappingHandle): void;
+  /** Drops the handle's share of the mapping; segments keep theirs. With `dropPages`, what was written to them is lost. */
+  release(handle: MappingHandle, dropPages: boolean): void;
   /**
    * Copies the product of `counts` runs of `runBytes` bytes each to the start of `target`; the first starts at byte
    * `offset` of the mapping, `strides` lead from run to run, in bytes. False when `target` overlaps what is read.

@@ -8,7 +8,7 @@ import { optionalBinding } from './binding.js';
 import { convertToFloat32 } from './convert.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { type FileRuns, overlapFault, overlaps } from './gathering.js';
+import { type FileRuns, overlapFault, overlaps, splitRuns } from './gathering.js';
 
 /** How a conversion off the event loop runs. */
 export interface ConversionOptions {
@@ -34,16 +34,26 @@ export function convertBytes(dtype: Dtype, source: Uint8Array, target: Float32Ar
   else if (!binding.convert(dtype, source, target)) throw overlapFault();
 }
 
+/** The options, each read once. Throws INVALID_ARGUMENT. */
+export function conversionOptions(options: ConversionOptions): ConversionOptions {
+  if (typeof options !== 'object' || options === null) throw invalid('the options of a conversion are an object');
+  const { target, signal, threads } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid('signal is an AbortSignal');
+  threadsOf(threads);
+  return { target, signal, threads };
+}
+
 /** How many threads to use, by the option and the machine. Throws INVALID_ARGUMENT. */
 export function threadsOf(threads: number | undefined): number {
   const wanted = threads ?? 1;
   if (!Number.isInteger(wanted) || wanted < 1 || wanted > MOST_THREADS) {
-    throw new SafeTensorsError(
-      'INVALID_ARGUMENT',
-      `threads is an integer from 1 to ${MOST_THREADS}, not ${String(threads)}`,
-    );
+    throw invalid(`threads is an integer from 1 to ${MOST_THREADS}, not ${String(threads)}`);
   }
   return Math.min(wanted, Math.max(availableParallelism(), 4));
+}
+
+function invalid(message: string): SafeTensorsError {
+  return new SafeTensorsError('INVALID_ARGUMENT', message);
 }
 
 /** The error of a target that was long enough when the conversion began. */
@@ -58,19 +68,20 @@ export function closedFault(): SafeTensorsError {
 
 /**
  * Converts runs piece by piece on this thread, with a turn of the event loop between two. `read` gives the bytes of one
- * piece. Rejects with the signal's reason.
+ * piece, which lies within `mostSpan` bytes or is a single run. Rejects with the signal's reason.
  */
 export async function convertInTurns(
   dtype: Dtype,
   runs: FileRuns,
   target: Float32Array,
   signal: AbortSignal | undefined,
+  mostSpan: number,
   read: (piece: FileRuns) => Uint8Array | Promise<Uint8Array>,
 ): Promise<void> {
   const { length } = target;
   const most = (PIECE_ELEMENTS * bitsOf(dtype)) / 8;
   let at = 0;
-  for (const piece of splitRuns(runs, most)) {
+  for (const piece of splitRuns(runs, most, mostSpan)) {
     signal?.throwIfAborted();
     const count = (piece.byteLength * 8) / bitsOf(dtype);
     const bytes = await read(piece);
@@ -80,54 +91,4 @@ export async function convertInTurns(
     await setImmediate();
   }
   signal?.throwIfAborted();
-}
-
-/** Cuts runs into pieces of at most `most` bytes each, in order. `most` is a multiple of every run's unit. */
-export function* splitRuns(runs: FileRuns, most: number): Generator<FileRuns, undefined, unknown> {
-  if (runs.byteLength <= most) {
-    yield runs;
-    return;
-  }
-  const [count, ...counts] = runs.counts;
-  const [stride = 0, ...strides] = runs.strides;
-  if (count === undefined) {
-    for (let at = 0; at < runs.runBytes; at += most) {
-      yield singleRun(runs.offset + at, Math.min(most, runs.runBytes - at));
-    }
-    return;
-  }
-  const rowBytes = runs.byteLength / count;
-  const rows = Math.max(1, Math.floor(most / rowBytes));
-  const reach = (count - 1) * stride;
-  // The range of the first row alone.
-  const low = runs.minByte - Math.min(reach, 0);
-  const high = runs.maxByte - Math.max(reach, 0);
-  for (let row = 0; row < count; row += rows) {
-    const taken = Math.min(rows, count - row);
-    const shift = row * stride;
-    const span = (taken - 1) * stride;
-    const piece = {
-      runBytes: runs.runBytes,
-      counts: taken === 1 ? counts : [taken, ...counts],
-      strides: taken === 1 ? strides : [stride, ...strides],
-      offset: runs.offset + shift,
-      byteLength: taken * rowBytes,
-      minByte: low + shift + Math.min(span, 0),
-      maxByte: high + shift + Math.max(span, 0),
-    };
-    if (taken === 1) yield* splitRuns(piece, most);
-    else yield piece;
-  }
-}
-
-function singleRun(offset: number, runBytes: number): FileRuns {
-  return {
-    runBytes,
-    counts: [],
-    strides: [],
-    offset,
-    byteLength: runBytes,
-    minByte: offset,
-    maxByte: offset + runBytes,
-  };
 }

@@ -97,6 +97,9 @@ export type Dtype = keyof typeof TABLE;
  */
 export type DataOf<D extends Dtype> = InstanceType<(typeof TABLE)[D]['array']>;
 
+/** The dtype's name in onnxruntime; never where it has none. */
+export type OrtTypeOf<D extends Dtype> = (typeof TABLE)[D] extends { readonly ort: infer T extends string } ? T : never;
+
 /** Any array that `TensorView.data` can be. */
 export type TensorData = DataOf<Dtype>;
 

@@ -34,33 +34,13 @@ export type ErrorCode =
   | 'INVALID_TENSOR'
   | 'INVALID_ARGUMENT';
 
-/** Codes of a file that breaks the format, as against a call that cannot be answered. */
-const FORMAT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'HEADER_TOO_SMALL',
-  'HEADER_TOO_LARGE',
-  'INVALID_HEADER_LENGTH',
-  'INVALID_HEADER_UTF8',
-  'INVALID_HEADER_JSON',
-  'INVALID_METADATA',
-  'INVALID_TENSOR_INFO',
-  'UNKNOWN_DTYPE',
-  'DUPLICATE_KEY',
-  'INVALID_OFFSETS',
-  'SIZE_OVERFLOW',
-  'SIZE_MISMATCH',
-  'SUB_BYTE_MISALIGNED',
-  'TRUNCATED_DATA',
-  'TRAILING_DATA',
-  'INVALID_INDEX',
-  'SHARD_MISSING',
-  'UNSAFE_SHARD_NAME',
-]);
-
 export interface ErrorDetails {
   /** The file, where one is known. */
   path?: string | undefined;
   /** The tensor, where one is to blame. */
   tensor?: string | undefined;
+  /** Whether the file breaks a rule of the format, as against a call that cannot be answered. */
+  isFormatError?: boolean | undefined;
   cause?: unknown;
 }
 
@@ -69,17 +49,15 @@ export class SafeTensorsError extends Error {
   readonly code: ErrorCode;
   declare readonly path?: string;
   declare readonly tensor?: string;
+  /** Whether the file (or an index with its shards) breaks a rule of the format. */
+  readonly isFormatError: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
+    this.isFormatError = details.isFormatError === true;
     if (details.path !== undefined) this.path = details.path;
     if (details.tensor !== undefined) this.tensor = details.tensor;
-  }
-
-  /** Whether the file itself breaks a rule of the format. */
-  get isFormatError(): boolean {
-    return FORMAT_CODES.has(this.code);
   }
 }
 Object.defineProperty(SafeTensorsError.prototype, 'name', { value: 'SafeTensorsError' });
@@ -87,8 +65,7 @@ Object.defineProperty(SafeTensorsError.prototype, 'name', { value: 'SafeTensorsE
 /** A name or value from a file or a caller, quoted and cut for use in a message: no control characters, bounded. */
 export function quote(text: string): string {
   const cut = text.length > 120 ? `${text.slice(0, 117)}…` : text;
-  return JSON.stringify(cut).replace(
-    /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return JSON.stringify(cut).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (c) =>
+    Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
   );
 }

@@ -63,6 +63,11 @@ export function gatherBytes(source: Uint8Array, runs: StridedRuns, target: Uint8
   }
 }
 
+/** The same where `source` is the range [minByte, maxByte) that the runs lie in. */
+export function gatherWithin(source: Uint8Array, runs: FileRuns, target: Uint8Array): void {
+  gatherBytes(source, { ...runs, offset: runs.offset - runs.minByte }, target);
+}
+
 type Words = Uint8Array | Uint16Array | Uint32Array;
 
 function inWords(bytes: Uint8Array, word: number): Words {
@@ -138,4 +143,61 @@ export function overlaps(a: Uint8Array, b: Uint8Array): boolean {
 /** The error of copying a range onto itself. */
 export function overlapFault(): SafeTensorsError {
   return new SafeTensorsError('INVALID_ARGUMENT', 'the target overlaps the bytes that are to be copied');
+}
+
+/**
+ * Cuts runs, in order, into pieces of at most `most` bytes that lie within `mostSpan` bytes, or are a single run.
+ * `most` is a multiple of every run's unit.
+ */
+export function* splitRuns(runs: FileRuns, most: number, mostSpan = Infinity): Generator<FileRuns, undefined, unknown> {
+  const [count] = runs.counts;
+  const [stride = 0] = runs.strides;
+  if (count === undefined) {
+    for (let at = 0; at < runs.runBytes; at += most)
+      yield singleRun(runs.offset + at, Math.min(most, runs.runBytes - at));
+    return;
+  }
+  if (runs.byteLength <= most && runs.maxByte - runs.minByte <= mostSpan) {
+    yield runs;
+    return;
+  }
+  const first = rowsOf(runs, 0, 1);
+  const within = Math.floor((mostSpan - (first.maxByte - first.minByte)) / Math.abs(stride)) + 1;
+  const rows = Math.max(1, Math.min(Math.floor(most / first.byteLength), within));
+  for (let row = 0; row < count; row += rows) {
+    const piece = rowsOf(runs, row, Math.min(rows, count - row));
+    if (piece.counts.length < runs.counts.length) yield* splitRuns(piece, most, mostSpan);
+    else yield piece;
+  }
+}
+
+/** Rows [row, row + taken) of the outermost dimension, of which there is one at least; a single row loses it. */
+export function rowsOf(runs: FileRuns, row: number, taken: number): FileRuns {
+  const [count = 1, ...counts] = runs.counts;
+  const [stride = 0, ...strides] = runs.strides;
+  const reach = (count - 1) * stride;
+  const shift = row * stride;
+  const span = (taken - 1) * stride;
+  return {
+    runBytes: runs.runBytes,
+    counts: taken === 1 ? counts : [taken, ...counts],
+    strides: taken === 1 ? strides : [stride, ...strides],
+    offset: runs.offset + shift,
+    byteLength: (runs.byteLength / count) * taken,
+    // Of all rows, less what the others reach further, then of those taken.
+    minByte: runs.minByte - Math.min(reach, 0) + shift + Math.min(span, 0),
+    maxByte: runs.maxByte - Math.max(reach, 0) + shift + Math.max(span, 0),
+  };
+}
+
+function singleRun(offset: number, runBytes: number): FileRuns {
+  return {
+    runBytes,
+    counts: [],
+    strides: [],
+    offset,
+    byteLength: runBytes,
+    minByte: offset,
+    maxByte: offset + runBytes,
+  };
 }

@@ -79,6 +79,7 @@ export function sliceRegion(region: Region, indices: readonly SliceIndex[], tens
  * @throws INVALID_SLICE for a dim, rank or of out of range, and when the dimension does not divide and `uneven` is not set
  */
 export function shardRegion(region: Region, options: ShardOptions, tensor?: string): Region {
+  if (typeof options !== 'object' || options === null) throw invalid('a shard is given as { dim, rank, of }', tensor);
   const { rank, of } = options;
   const dims = region.shape.length;
   if (!Number.isInteger(options.dim) || options.dim < -dims || options.dim >= dims) {

@@ -1,7 +1,7 @@
 // Owns the shapes in which other libraries take a tensor: scijs' ndarray and onnxruntime's Tensor.
 // Refuses dtypes that the other side lacks, and never imports it.
 
-import { type DataOf, type Dtype, hasElementPerNumber, ortTypeOf } from './dtype.js';
+import { type DataOf, type Dtype, hasElementPerNumber, type OrtTypeOf, ortTypeOf } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import type { Region } from './region.js';
 
@@ -14,7 +14,7 @@ export interface NdarrayParts<D extends Dtype = Dtype> {
 }
 
 /** Arguments of onnxruntime's `new Tensor(type, data, dims)`. */
-export type OrtParts<D extends Dtype = Dtype> = [type: string, data: DataOf<D>, dims: number[]];
+export type OrtParts<D extends Dtype = Dtype> = [type: OrtTypeOf<D>, data: DataOf<D>, dims: number[]];
 
 /** The region of a whole tensor's data, for scijs. */
 export function ndarrayParts<D extends Dtype>(dtype: D, data: DataOf<D>, region: Region): NdarrayParts<D> {
@@ -33,5 +33,5 @@ export function ortParts<D extends Dtype>(dtype: D, data: () => DataOf<D>, shape
       `onnxruntime has no tensor of ${dtype}: convert it with toFloat32Array()`,
     );
   }
-  return [type, data(), [...shape]];
+  return [type as OrtTypeOf<D>, data(), [...shape]];
 }

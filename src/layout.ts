@@ -67,7 +67,11 @@ function checkHuge(columns: TensorColumns, i: number, described: Described, data
   let overflows = shape.some((dim) => dim > BigInt(MAX_SAFE)) && shape.includes(0n);
   for (const dim of shape) {
     elements *= dim;
-    if (elements > MAX_U64) overflows = true;
+    // Going on would be quadratic in the number of dimensions.
+    if (elements > MAX_U64) {
+      overflows = true;
+      break;
+    }
   }
   const bits = elements * BigInt(DTYPE_BITS[columns.dtype[i]!]!);
   if (bits > MAX_U64) overflows = true;

@@ -46,8 +46,11 @@ export class MappedSource implements Source {
   readonly #segments: (ArrayBuffer | undefined)[];
   /** Buffers over parts of segments that are themselves too long for one. */
   #parts: WeakRef<ArrayBuffer>[] = [];
+  #mostParts = 64;
   #lastSegment = 0;
   #closed = false;
+  /** Whether a buffer is in other hands: moved away, or not to be taken away. */
+  #shared = false;
 
   /** Maps a file of `byteLength` bytes; the descriptor may be closed afterwards. Throws the system's error. */
   constructor(descriptor: number, byteLength: number, protection: Protection, plan: SegmentPlan) {
@@ -68,6 +71,7 @@ export class MappedSource implements Source {
     let buffer = this.#segments[k];
     // A length of 0: the user has moved the buffer elsewhere, which keeps its own share of the mapping.
     if (buffer === undefined || buffer.byteLength === 0) {
+      if (buffer !== undefined) this.#shared = true;
       buffer = this.#create(from, to);
       this.#segments[k] = buffer;
     }
@@ -79,11 +83,13 @@ export class MappedSource implements Source {
   }
 
   gather(begin: number, runs: FileRuns, target: Uint8Array): void {
+    this.#requireOpen();
     const { runBytes, counts, strides, offset } = runs;
     if (!this.#binding.gather(this.#handle, begin + offset, runBytes, counts, strides, target)) throw overlapFault();
   }
 
   convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    this.#requireOpen();
     const { runBytes, counts, strides, offset } = runs;
     if (!this.#binding.convertMapped(this.#handle, begin + offset, runBytes, counts, strides, dtype, target)) {
       throw overlapFault();
@@ -97,26 +103,24 @@ export class MappedSource implements Source {
     count: number,
     options: ConversionOptions,
   ): Promise<Float32Array> {
+    this.#requireOpen();
     const binding = this.#binding;
     const { target } = options;
     // Once for all pieces: an early one must not be written over what a later one reads.
     if (target !== undefined && binding.overlaps(this.#handle, begin + runs.minByte, begin + runs.maxByte, target)) {
       throw overlapFault();
     }
-    const requireOpen = () => {
-      if (this.#closed) throw closedFault();
-    };
+    const requireOpen = () => this.#requireOpen();
     return convertOnThreads({ binding, handle: this.#handle, begin, runs, dtype, count, requireOpen }, options);
   }
 
   close(): void {
     this.#closed = true;
-    this.#binding.release(this.#handle);
-    for (const buffer of this.#segments) if (buffer !== undefined) this.#detach(buffer);
-    for (const part of this.#parts) {
-      const buffer = part.deref();
-      if (buffer !== undefined) this.#detach(buffer);
-    }
+    const parts = this.#parts.map((part) => part.deref());
+    for (const buffer of [...this.#segments, ...parts]) if (buffer !== undefined) this.#detach(buffer);
+    // The mapping itself goes when the buffers' objects go; its pages need not wait for that, unless somebody else has
+    // some of them, with what was written there.
+    this.#binding.release(this.#handle, !this.#shared);
     this.#segments.fill(undefined);
     this.#parts = [];
   }
@@ -139,13 +143,18 @@ export class MappedSource implements Source {
 
   #part(begin: number, end: number): Uint8Array {
     const from = begin - ((begin - this.#plan.begin[this.#segmentOf(begin)]!) % WIDEST);
-    if (this.#parts.length >= 64) this.#parts = this.#parts.filter((part) => part.deref() !== undefined);
+    // Looked through only when there are twice as many as were left the last time: each costs a constant in the mean.
+    if (this.#parts.length >= this.#mostParts) {
+      this.#parts = this.#parts.filter((part) => part.deref() !== undefined);
+      this.#mostParts = Math.max(64, this.#parts.length * 2);
+    }
     const buffer = this.#create(from, end);
     this.#parts.push(new WeakRef(buffer));
     return new Uint8Array(buffer, begin - from, end - begin);
   }
 
   #create(begin: number, end: number): ArrayBuffer {
+    this.#requireOpen();
     // Asked first: on Node 20 a call that fails has already given the memory back.
     if (end - begin > MAX_BUFFER_LENGTH) {
       throw new SafeTensorsError(
@@ -163,16 +172,23 @@ export class MappedSource implements Source {
     return buffer;
   }
 
+  /** Takes the memory away from every view on a buffer. */
   #detach(buffer: ArrayBuffer): void {
-    if (transfer === undefined) {
-      this.#binding.detach(buffer);
+    if (buffer.byteLength === 0) {
+      this.#shared = true;
       return;
     }
     try {
-      transfer.call(buffer, 0);
+      if (transfer === undefined) this.#binding.detach(buffer);
+      else transfer.call(buffer, 0);
     } catch {
-      // Moved away or marked untransferable by the user: the buffer keeps its share, and the mapping lives until it goes.
+      // Marked untransferable by the user: the buffer keeps its share, and the mapping lives until it goes.
     }
+    if (buffer.byteLength > 0) this.#shared = true;
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw closedFault();
   }
 }
 

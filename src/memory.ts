@@ -1,10 +1,11 @@
 // Owns a file that is in memory already: ranges are views on the caller's bytes.
 // Refuses bytes that the caller has transferred away or resized since.
 
+import { allocateBytes, allocateFloats } from './allocation.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { type FileRuns, gatherBytes, overlapFault, overlaps } from './gathering.js';
+import { type FileRuns, gatherWithin, overlapFault, overlaps } from './gathering.js';
 import type { Protection, Source } from './source.js';
 
 export class MemorySource implements Source {
@@ -41,7 +42,14 @@ export class MemorySource implements Source {
     const source = this.bytes(begin + runs.minByte, begin + runs.maxByte);
     // Typed arrays copy overlapping runs one by one, so that a later run could read what an earlier one wrote.
     if (overlaps(source, target)) throw overlapFault();
-    gatherBytes(source, { ...runs, offset: runs.offset - runs.minByte }, target);
+    if (source.buffer instanceof SharedArrayBuffer && target.buffer instanceof SharedArrayBuffer) {
+      // Two objects may stand for the same shared memory, and nothing tells: copied by way of memory of our own.
+      const packed = allocateBytes(runs.byteLength);
+      gatherWithin(source, runs, packed);
+      target.set(packed);
+      return;
+    }
+    gatherWithin(source, runs, target);
   }
 
   convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
@@ -57,8 +65,8 @@ export class MemorySource implements Source {
     options: ConversionOptions,
   ): Promise<Float32Array> {
     if (options.target !== undefined) this.#refuseOverlap(begin, runs, options.target);
-    const target = options.target ?? new Float32Array(count);
-    await convertInTurns(dtype, runs, target, options.signal, (piece) => {
+    const target = options.target ?? allocateFloats(count);
+    await convertInTurns(dtype, runs, target, options.signal, Infinity, (piece) => {
       if (this.#closed) throw closedFault();
       return this.#packed(begin, piece);
     });
@@ -74,7 +82,7 @@ export class MemorySource implements Source {
   /** Runs as one range of bytes, copied only if they are several. */
   #packed(begin: number, runs: FileRuns): Uint8Array {
     if (runs.counts.length === 0) return this.bytes(begin + runs.minByte, begin + runs.maxByte);
-    const packed = new Uint8Array(runs.byteLength);
+    const packed = allocateBytes(runs.byteLength);
     this.gather(begin, runs, packed);
     return packed;
   }

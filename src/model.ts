@@ -3,12 +3,11 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { quote, SafeTensorsError } from './errors.js';
 import type { Header, TensorInfo } from './header.js';
 import { compareNatural } from './natural.js';
-import { type FileIdentity, openIdentified, readIdentified, readWhole } from './open.js';
+import { type FileIdentity, openIdentified, pathOf, readIdentified, readIndex } from './open.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
 import type { SafeTensors } from './safetensors.js';
 import { parseShardIndex, type ShardIndex } from './shard-index.js';
@@ -40,17 +39,17 @@ export interface Shard {
  */
 export async function openModel(path: string | URL, options?: OpenOptions): Promise<SafeTensorsModel> {
   const resolved = resolveOptions(options);
-  const given = path instanceof URL ? fileURLToPath(path) : path;
+  const given = pathOf(path);
   const file = (await stat(given)).isDirectory() ? await findInDirectory(resolve(given)) : resolve(given);
   if (!file.endsWith('.json')) {
     const { header, identity } = await readIdentified(file, options);
     const shard = { file: basename(file), path: file, header, identity };
-    return new SafeTensorsModel(given, undefined, [shard], undefined, resolved);
+    return SafeTensorsModel.over(given, undefined, [shard], undefined, resolved);
   }
-  const index = parseShardIndex(await readWhole(file), file);
+  const index = parseShardIndex(await readIndex(file, resolved.maxHeaderLength), file);
   const shards = await readShards(dirname(file), index, options);
   requireAgreement(index, shards, file);
-  return new SafeTensorsModel(given, file, shards, index, resolved);
+  return SafeTensorsModel.over(given, file, shards, index, resolved);
 }
 
 /** A model of one or many files, read as one map of names to tensors. Made by `openModel`. */
@@ -72,8 +71,7 @@ export class SafeTensorsModel extends TensorMap {
   readonly #open: (SafeTensors | undefined)[];
   #closed = false;
 
-  /** @internal */
-  constructor(
+  private constructor(
     path: string,
     indexPath: string | undefined,
     shards: readonly IdentifiedShard[],
@@ -91,6 +89,17 @@ export class SafeTensorsModel extends TensorMap {
     this.#identities = shards.map((shard) => shard.identity);
     this.#options = options;
     this.#open = new Array(shards.length);
+  }
+
+  /** @internal */
+  static over(
+    path: string,
+    indexPath: string | undefined,
+    shards: readonly IdentifiedShard[],
+    index: ShardIndex | undefined,
+    options: ResolvedOptions,
+  ): SafeTensorsModel {
+    return new SafeTensorsModel(path, indexPath, shards, index, options);
   }
 
   get closed(): boolean {
@@ -212,6 +221,7 @@ async function readShard(directory: string, file: string, options: OpenOptions |
       `the index names the shard ${quote(file)}, which is not in ${quote(directory)}`,
       {
         path,
+        isFormatError: true,
         cause,
       },
     );
@@ -225,7 +235,7 @@ function requireAgreement(index: ShardIndex, shards: readonly Shard[], path: str
     throw new SafeTensorsError(
       'INVALID_INDEX',
       `${quote(path)}: tensor ${quote(name)} should be in shard ${quote(shards[position]!.file)}, which lacks it`,
-      { path, tensor: name },
+      { path, tensor: name, isFormatError: true },
     );
   }
   shards.forEach((shard, position) => {
@@ -235,7 +245,7 @@ function requireAgreement(index: ShardIndex, shards: readonly Shard[], path: str
       throw new SafeTensorsError(
         'INVALID_INDEX',
         `${quote(path)}: tensor ${quote(name)} is in two shards, ${quote(shards[other]!.file)} and ${quote(shard.file)}`,
-        { path, tensor: name },
+        { path, tensor: name, isFormatError: true },
       );
     }
   });

@@ -30,13 +30,6 @@ export interface NameRanges {
 }
 
 export class NameIndex {
-  // As in scanner.ts: what is compiled for an index is kept for as long as one index is.
-  static readonly resident = new NameIndex(
-    { bytes: new Uint8Array(1), begin: new Uint32Array(1), end: new Uint32Array(1) },
-    new Int32Array(1),
-    1,
-  );
-
   readonly #ranges: NameRanges;
   readonly #text: Buffer;
   readonly #encoding: 'latin1' | 'utf8';

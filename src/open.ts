@@ -55,9 +55,8 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
   try {
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
     const steps = headerSteps(Number(status.size), file, resolved.maxHeaderLength);
-    let step = steps.next();
-    while (!step.done) step = steps.next(readRangeSync(descriptor, ...step.value));
-    opened = attach(descriptor, step.value, resolved);
+    const header = drive(steps, ([begin, end]) => readRangeSync(descriptor, begin, end));
+    opened = attach(descriptor, header, resolved);
     return opened;
   } finally {
     if (opened?.backend !== 'read') closeSync(descriptor);
@@ -73,9 +72,8 @@ export function parse(bytes: Uint8Array | ArrayBufferLike, options?: OpenOptions
   const resolved = resolveOptions(options);
   const file = wholeFile(bytes);
   const steps = headerSteps(file.byteLength, undefined, resolved.maxHeaderLength);
-  let step = steps.next();
-  while (!step.done) step = steps.next(file.subarray(...step.value));
-  return new SafeTensors(step.value, new MemorySource(file), resolved.misaligned);
+  const header = drive(steps, ([begin, end]) => file.subarray(begin, end));
+  return SafeTensors.over(header, new MemorySource(file), resolved.misaligned);
 }
 
 /** Reads and checks the header alone: names, shapes, offsets, metadata. Maps nothing and keeps nothing open. */
@@ -83,9 +81,13 @@ export async function readHeader(path: string | URL, options?: Pick<OpenOptions,
   return (await readIdentified(path, options)).header;
 }
 
-/** The whole of a small regular file, off the event loop. */
-export async function readWhole(path: string): Promise<Uint8Array> {
-  return withFile(path, (descriptor, status) => readRange(descriptor, 0, Number(status.size)));
+/** The whole of an index, off the event loop. Throws INVALID_INDEX when it is longer than a header may be. */
+export async function readIndex(path: string, maxLength: number): Promise<Uint8Array> {
+  return withFile(path, (descriptor, status) => {
+    if (status.size <= BigInt(maxLength)) return readRange(descriptor, 0, Number(status.size));
+    const message = `${quote(path)}: the index has ${status.size} bytes; the limit is ${maxLength} (maxHeaderLength)`;
+    throw new SafeTensorsError('INVALID_INDEX', message, { path, isFormatError: true });
+  });
 }
 
 /** What tells a file from another that has taken its name. */
@@ -151,7 +153,26 @@ async function headerOf(
 ): Promise<Header> {
   const steps = headerSteps(Number(status.size), path, maxHeaderLength);
   let step = steps.next();
-  while (!step.done) step = steps.next(await readRange(descriptor, ...step.value));
+  while (!step.done) {
+    const read = await readRange(descriptor, ...step.value).catch((error: unknown) => ({ error }));
+    step = read instanceof Uint8Array ? steps.next(read) : steps.throw(read.error);
+  }
+  return step.value;
+}
+
+/** Runs the steps with a way of reading; what that throws is thrown where the range was asked for. */
+function drive(steps: Generator<Range, Header, Uint8Array>, read: (range: Range) => Uint8Array): Header {
+  let step = steps.next();
+  while (!step.done) {
+    let bytes: Uint8Array;
+    try {
+      bytes = read(step.value);
+    } catch (error) {
+      step = steps.throw(error);
+      continue;
+    }
+    step = steps.next(bytes);
+  }
   return step.value;
 }
 
@@ -170,16 +191,26 @@ function* headerSteps(
     return new Header(bytes, byteLength, path);
   } catch (cause) {
     if (!(cause instanceof SafeTensorsError)) throw cause;
-    const guess = diagnose(yield [0, Math.min(DIAGNOSIS_LENGTH, byteLength)], byteLength);
+    let guess: string | undefined;
+    try {
+      guess = diagnose(yield [0, Math.min(DIAGNOSIS_LENGTH, byteLength)], byteLength);
+    } catch {
+      // What cannot be read cannot be guessed at; the fault that was found counts.
+    }
     const where = path === undefined ? '' : `${quote(path)}: `;
     const message = `${where}${cause.message}${guess === undefined ? '' : `; ${guess}`}`;
-    throw new SafeTensorsError(cause.code, message, { path, tensor: cause.tensor, cause });
+    throw new SafeTensorsError(cause.code, message, {
+      path,
+      tensor: cause.tensor,
+      isFormatError: true,
+      cause,
+    });
   }
 }
 
 /** Joins a header with the source of its bytes. A `read` source takes the descriptor over. */
 function attach(descriptor: number, header: Header, options: ResolvedOptions): SafeTensors {
-  return new SafeTensors(header, sourceOf(descriptor, header, options), options.misaligned);
+  return SafeTensors.over(header, sourceOf(descriptor, header, options), options.misaligned);
 }
 
 function sourceOf(descriptor: number, header: Header, options: ResolvedOptions): Source {
@@ -216,8 +247,11 @@ function identityOf(status: BigIntStats): FileIdentity {
   return [status.dev, status.ino, status.size, status.mtimeNs].join(':');
 }
 
-function pathOf(path: string | URL): string {
-  return path instanceof URL ? fileURLToPath(path) : path;
+/** A path as node:fs takes it. Throws INVALID_ARGUMENT. */
+export function pathOf(path: string | URL): string {
+  if (typeof path === 'string') return path;
+  if (path instanceof URL) return fileURLToPath(path);
+  throw new SafeTensorsError('INVALID_ARGUMENT', `a path is a string or a file: URL, not ${typeof path}`);
 }
 
 function wholeFile(bytes: Uint8Array | ArrayBufferLike): Uint8Array {

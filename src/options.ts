@@ -20,7 +20,7 @@ export interface OpenOptions {
    * array over the file all the same (sound but for Atomics), `error` throws MISALIGNED.
    */
   misaligned?: Misaligned | undefined;
-  /** Longest header accepted, in bytes. Default: 100,000,000, the format's own limit. */
+  /** Longest header, and longest index of a model, accepted, in bytes. Default: 100,000,000, the format's own limit. */
   maxHeaderLength?: number | undefined;
 }
 

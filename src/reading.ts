@@ -5,10 +5,11 @@ import { constants } from 'node:buffer';
 import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
+import { allocateBytes, allocateFloats } from './allocation.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
-import type { Dtype } from './dtype.js';
+import { bitsOf, type Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
-import { type FileRuns, gatherBytes } from './gathering.js';
+import { type FileRuns, gatherWithin, rowsOf, splitRuns } from './gathering.js';
 import type { Protection, Source } from './source.js';
 
 /** One read call moves fewer than 2^31 bytes. */
@@ -21,6 +22,12 @@ const WIDEST_GAP = 8;
 /** … or so many bytes: the system reads a page for one byte of it, and a call costs as much as a few pages. */
 const NEAR_BYTES = 4096;
 
+/** Off the event loop, all that lies within so many bytes is read in one call. */
+const LARGEST_ASYNC_SPAN = 2 ** 22;
+
+/** Bytes read before they are converted, on this thread; whole elements of every dtype. */
+const MOST_CONVERTED = 3 * 2 ** 21;
+
 // A file that is dropped without close() must not keep its descriptor.
 const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
   if (held.descriptor >= 0) closeSync(held.descriptor);
@@ -28,9 +35,13 @@ const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
 
 const readAsync = promisify(read);
 
-/** Reads [begin, end) of a file; throws TRUNCATED_DATA when it ends before. */
-export function readRangeSync(descriptor: number, begin: number, end: number): Uint8Array {
-  const target = new Uint8Array(end - begin);
+/** Reads [begin, end) of a file, into `target` where one is given; throws TRUNCATED_DATA when the file ends before. */
+export function readRangeSync(
+  descriptor: number,
+  begin: number,
+  end: number,
+  target: Uint8Array = allocateBytes(end - begin),
+): Uint8Array {
   for (let done = 0; done < target.length; ) {
     const count = readSync(descriptor, target, done, Math.min(target.length - done, MOST_PER_CALL), begin + done);
     if (count === 0) throw shortened(begin, end, done);
@@ -39,9 +50,9 @@ export function readRangeSync(descriptor: number, begin: number, end: number): U
   return target;
 }
 
-/** The same off the event loop. */
+/** The same off the event loop, into fresh memory. */
 export async function readRange(descriptor: number, begin: number, end: number): Promise<Uint8Array> {
-  const target = new Uint8Array(end - begin);
+  const target = allocateBytes(end - begin);
   for (let done = 0; done < target.length; ) {
     const wanted = Math.min(target.length - done, MOST_PER_CALL);
     const { bytesRead } = await readAsync(descriptor, target, done, wanted, begin + done);
@@ -89,44 +100,31 @@ export class ReadingSource implements Source {
   }
 
   gather(begin: number, runs: FileRuns, target: Uint8Array): void {
-    const [count, ...counts] = runs.counts;
+    const [count] = runs.counts;
     if (count === undefined) {
-      target.set(this.bytes(begin + runs.offset, begin + runs.offset + runs.runBytes));
+      const from = begin + runs.offset;
+      readRangeSync(this.#held.descriptor, from, from + runs.runBytes, target.subarray(0, runs.runBytes));
       return;
     }
-    const [stride = 0, ...strides] = runs.strides;
-    const rowBytes = runs.byteLength / count;
-    const reach = (count - 1) * stride;
-    // The range of the first row alone.
-    const low = runs.minByte - Math.min(reach, 0);
-    const high = runs.maxByte - Math.max(reach, 0);
-    const rows = rowsTogether(Math.abs(stride), rowBytes, high - low);
+    const first = rowsOf(runs, 0, 1);
+    const rows = rowsTogether(Math.abs(runs.strides[0]!), first.byteLength, first.maxByte - first.minByte);
     for (let row = 0; row < count; row += rows) {
-      const taken = Math.min(rows, count - row);
-      const shift = row * stride;
-      const span = (taken - 1) * stride;
-      const piece = {
-        runBytes: runs.runBytes,
-        counts: rows === 1 ? counts : [taken, ...counts],
-        strides: rows === 1 ? strides : [stride, ...strides],
-        offset: runs.offset + shift,
-        byteLength: taken * rowBytes,
-        minByte: low + shift + Math.min(span, 0),
-        maxByte: high + shift + Math.max(span, 0),
-      };
-      const part = target.subarray(row * rowBytes, (row + taken) * rowBytes);
+      const piece = rowsOf(runs, row, Math.min(rows, count - row));
+      const part = target.subarray(row * first.byteLength, row * first.byteLength + piece.byteLength);
       if (rows === 1) this.gather(begin, piece, part);
-      else {
-        const bytes = this.bytes(begin + piece.minByte, begin + piece.maxByte);
-        gatherBytes(bytes, { ...piece, offset: piece.offset - piece.minByte }, part);
-      }
+      else gatherWithin(this.bytes(begin + piece.minByte, begin + piece.maxByte), piece, part);
     }
   }
 
   convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
-    const packed = new Uint8Array(runs.byteLength);
-    this.gather(begin, runs, packed);
-    convertBytes(dtype, packed, target);
+    let at = 0;
+    for (const piece of splitRuns(runs, MOST_CONVERTED)) {
+      const packed = allocateBytes(piece.byteLength);
+      this.gather(begin, piece, packed);
+      const count = (piece.byteLength * 8) / bitsOf(dtype);
+      convertBytes(dtype, packed, target.subarray(at, at + count));
+      at += count;
+    }
   }
 
   async convertAsync(
@@ -136,12 +134,13 @@ export class ReadingSource implements Source {
     count: number,
     options: ConversionOptions,
   ): Promise<Float32Array> {
-    const target = options.target ?? new Float32Array(count);
-    await convertInTurns(dtype, runs, target, options.signal, async (piece) => {
+    const target = options.target ?? allocateFloats(count);
+    await convertInTurns(dtype, runs, target, options.signal, LARGEST_ASYNC_SPAN, async (piece) => {
       if (this.#closed) throw closedFault();
-      if (piece.counts.length === 0) return this.#bytesAsync(begin + piece.minByte, begin + piece.maxByte);
-      const packed = new Uint8Array(piece.byteLength);
-      this.gather(begin, piece, packed);
+      const span = await this.#bytesAsync(begin + piece.minByte, begin + piece.maxByte);
+      if (piece.counts.length === 0) return span;
+      const packed = allocateBytes(piece.byteLength);
+      gatherWithin(span, piece, packed);
       return packed;
     });
     return target;

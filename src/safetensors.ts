@@ -19,13 +19,17 @@ export class SafeTensors extends TensorMap {
   readonly protection: Protection | undefined;
   readonly #file: OpenFile;
 
-  /** @internal */
-  constructor(header: Header, source: Source, misaligned: Misaligned) {
+  private constructor(header: Header, source: Source, misaligned: Misaligned) {
     super();
     this.header = header;
     this.backend = source.backend;
     this.protection = source.protection;
     this.#file = new OpenFile(header, source, misaligned);
+  }
+
+  /** @internal Joins a header with the source of its bytes. */
+  static over(header: Header, source: Source, misaligned: Misaligned): SafeTensors {
+    return new SafeTensors(header, source, misaligned);
   }
 
   /** The file's path; undefined after parse(). */
@@ -58,12 +62,12 @@ export class SafeTensors extends TensorMap {
   override get(name: string): TensorView | undefined {
     this.#file.requireSource();
     const position = this.header.positionOf(name);
-    return position < 0 ? undefined : new TensorView(this.#file, position);
+    return position < 0 ? undefined : TensorView.of(this.#file, position);
   }
 
   tensor(name: string): TensorView {
     this.#file.requireSource();
-    return new TensorView(this.#file, this.header.requirePosition(name));
+    return TensorView.of(this.#file, this.header.requirePosition(name));
   }
 
   info(name: string): TensorInfo {
@@ -77,7 +81,7 @@ export class SafeTensors extends TensorMap {
   *values(): Generator<TensorView, undefined, unknown> {
     for (let position = 0; position < this.size; position++) {
       this.#file.requireSource();
-      yield new TensorView(this.#file, position);
+      yield TensorView.of(this.#file, position);
     }
   }
 

@@ -53,21 +53,14 @@ export interface ScannedHeader {
 export function scanHeader(bytes: Uint8Array): ScannedHeader {
   if (!isUtf8(bytes))
     throw new SafeTensorsError('INVALID_HEADER_UTF8', `the header (${bytes.length} bytes) is not valid UTF-8`);
-  return new Scanner(bytes).scan();
+  const scanner = new Scanner(bytes);
+  Scanner.resident ??= scanner;
+  return scanner.scan();
 }
 
 class Scanner {
-  // Optimised code holds the hidden classes of what it works on weakly: without an instance that stays, a collection
-  // between two files throws all of it away, and the next header is read by the interpreter. The header has large numbers
-  // and metadata, so that the instance has the shape that all others come to.
-  static readonly resident = new Scanner(
-    encoder.encode(
-      `{"${METADATA_KEY}":{"a":"b"},"t":{"dtype":"${DTYPES[0]}","shape":[4294967296],"data_offsets":[0,34359738368]}}`,
-    ),
-  );
-  static {
-    Scanner.resident.scan();
-  }
+  // Kept for the reason that header.ts gives for its own.
+  static resident: Scanner | undefined;
 
   readonly #bytes: Uint8Array;
   readonly #columns: TensorColumns;

@@ -34,7 +34,12 @@ export function parseShardIndex(bytes: Uint8Array, path: string): ShardIndex {
   } catch (cause) {
     if (!(cause instanceof SafeTensorsError)) throw cause;
     const code = cause.code === 'UNSAFE_SHARD_NAME' ? cause.code : 'INVALID_INDEX';
-    throw new SafeTensorsError(code, `${quote(path)}: ${cause.message}`, { path, tensor: cause.tensor, cause });
+    throw new SafeTensorsError(code, `${quote(path)}: ${cause.message}`, {
+      path,
+      tensor: cause.tensor,
+      isFormatError: true,
+      cause,
+    });
   }
 }
 

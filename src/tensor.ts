@@ -4,7 +4,8 @@
 import { constants } from 'node:buffer';
 import { inspect, types } from 'node:util';
 
-import { type ConversionOptions, threadsOf } from './conversion.js';
+import { allocateBytes, allocateFloats } from './allocation.js';
+import { type ConversionOptions, conversionOptions } from './conversion.js';
 import { isConvertible } from './convert.js';
 import { arrayOf, bitsOf, type DataOf, type Dtype } from './dtype.js';
 import { quote, SafeTensorsError } from './errors.js';
@@ -50,13 +51,17 @@ export class TensorView<D extends Dtype = Dtype> {
   #bytes: Uint8Array | undefined;
   #data: DataOf<D> | undefined;
 
-  /** @internal */
-  constructor(file: TensorFile, position: number, region?: Region, plan?: GatherPlan) {
+  private constructor(file: TensorFile, position: number, region?: Region, plan?: GatherPlan) {
     this.#file = file;
     this.#position = position;
     this.#region = region;
     this.#plan = plan;
     this.dtype = file.header.dtypeAt(position) as D;
+  }
+
+  /** @internal Tensor number `position` of a file, in order of offset. */
+  static of(file: TensorFile, position: number): TensorView {
+    return new TensorView(file, position);
   }
 
   /** The tensor's name; a slice has its tensor's. */
@@ -69,6 +74,11 @@ export class TensorView<D extends Dtype = Dtype> {
   get shape(): readonly number[] {
     this.#shape ??= this.#region?.shape ?? Object.freeze(this.#file.header.shapeAt(this.#position));
     return this.#shape;
+  }
+
+  /** Whether the dtype is this one; narrows `data` for the compiler. */
+  is<T extends Dtype>(dtype: T): this is TensorView<T> {
+    return (this.dtype as Dtype) === dtype;
   }
 
   /** Number of elements. */
@@ -168,13 +178,13 @@ export class TensorView<D extends Dtype = Dtype> {
 
   /**
    * The elements as float32: exact where float32 holds the value, else rounded to nearest, ties to even. BOOL becomes 0
-   * or 1, F8_E8M0 a power of two; NaNs keep the payload that the dtype has. `target`, at least `length` long, is filled
+   * or 1, F8_E8M0 a power of two; NaNs of F16, BF16 and F64 keep their payload, the others have none. `target`, at least `length` long, is filled
    * and its filled part returned: reusing one is what makes this fast.
    * Throws INVALID_ARGUMENT for C64 and for a target too short or over the same bytes, CLOSED, BUFFER_TOO_LARGE.
    */
   toFloat32Array(target?: Float32Array): Float32Array {
     const source = this.#file.requireSource();
-    const floats = this.#floatTarget(target) ?? new Float32Array(this.length);
+    const floats = this.#floatTarget(target) ?? allocateFloats(this.length);
     if (floats.length > 0) {
       this.#explained(() => source.convert(this.#tensorBegin, this.#runs, this.dtype, floats));
     }
@@ -186,20 +196,22 @@ export class TensorView<D extends Dtype = Dtype> {
    * in part. Rejects with CLOSED when the file is closed meanwhile.
    */
   async toFloat32(options: ConversionOptions = {}): Promise<Float32Array> {
+    // Read before the file is asked for: a getter may close it.
+    const { target: given, signal, threads } = conversionOptions(options);
     const source = this.#file.requireSource();
-    threadsOf(options.threads);
-    options.signal?.throwIfAborted();
-    const target = this.#floatTarget(options.target);
+    signal?.throwIfAborted();
+    const target = this.#floatTarget(given);
     if (this.length === 0) return target ?? new Float32Array(0);
     let floats: Float32Array;
     try {
       floats = await source.convertAsync(this.#tensorBegin, this.#runs, this.dtype, this.length, {
-        ...options,
         target,
+        signal,
+        threads,
       });
     } catch (cause) {
       // The caller's own reason stays as it is, even one of this library's errors.
-      throw options.signal?.aborted === true && cause === options.signal.reason ? cause : this.#named(cause);
+      throw signal?.aborted === true && cause === signal.reason ? cause : this.#named(cause);
     }
     this.#file.requireSource();
     return floats;
@@ -230,7 +242,8 @@ export class TensorView<D extends Dtype = Dtype> {
 
   /** @internal */
   [inspect.custom](): string {
-    return `TensorView ${quote(this.name)} ${this.dtype} [${this.shape.join(', ')}]`;
+    const more = this.shape.length > 16 ? `, … ${this.shape.length} dimensions` : '';
+    return `TensorView ${quote(this.name)} ${this.dtype} [${this.shape.slice(0, 16).join(', ')}${more}]`;
   }
 
   /** Of the whole tensor, in bytes from the end of the header. */
@@ -278,8 +291,10 @@ export class TensorView<D extends Dtype = Dtype> {
       return undefined;
     }
     if (!types.isFloat32Array(target)) throw this.#invalid('is converted into a Float32Array only');
-    if (target.length < length) throw this.#invalid(`has ${length} elements, the target ${target.length}`);
-    return target.length === length ? target : target.subarray(0, length);
+    // Over its buffer, not by its own methods, which a subclass may have replaced.
+    const room = Math.floor(bytesOf(target).byteLength / Float32Array.BYTES_PER_ELEMENT);
+    if (room < length) throw this.#invalid(`has ${length} elements, the target ${room}`);
+    return room === length ? target : new Float32Array(target.buffer, target.byteOffset, length);
   }
 
   #part(region: Region): TensorView<D> {
@@ -288,7 +303,7 @@ export class TensorView<D extends Dtype = Dtype> {
 
   #read(source: Source): Uint8Array {
     if (this.#plan !== undefined && !this.#isContiguous) {
-      const bytes = new Uint8Array(this.byteLength);
+      const bytes = allocateBytes(this.byteLength);
       source.gather(this.#tensorBegin, this.#plan, bytes);
       return bytes;
     }
@@ -302,7 +317,9 @@ export class TensorView<D extends Dtype = Dtype> {
     let bytes = this.bytes;
     if (bytes.byteOffset % elementSize !== 0) {
       if (this.#file.misaligned === 'error') throw this.#misaligned(elementSize);
-      bytes = new Uint8Array(bytes);
+      const copy = allocateBytes(bytes.byteLength);
+      copy.set(bytes);
+      bytes = copy;
     }
     return new array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength / elementSize) as DataOf<D>;
   }

@@ -2,7 +2,8 @@
 // Targets are held in conversion-targets.test.ts, the floats themselves in tensor-float32.test.ts.
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PIECE_ELEMENTS, splitRuns, threadsOf } from '../src/conversion.js';
+import { PIECE_ELEMENTS, threadsOf } from '../src/conversion.js';
+import { splitRuns } from '../src/gathering.js';
 import type { TensorView } from '../src/index.js';
 import { gatherPlan, makeRegion } from '../src/region.js';
 import { doorsTo, raw, sameBytes } from './support/doors.js';

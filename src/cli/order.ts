@@ -1,26 +1,12 @@
 // Owns the orders of a listing: by name, by place in the file, by size.
 // Refuses the locale: the same file lists in the same order everywhere.
 
+import { compareUnits, naturalKey } from '../natural.js';
 import type { Row } from './collect.js';
 
 /** What `ls --sort` takes; the first is the default. */
 export const SORTS = ['name', 'offset', 'size'] as const;
 export type Sort = (typeof SORTS)[number];
-
-/**
- * A string whose plain order by UTF-16 units is the natural order of `name`: each run of digits becomes
- * '0', its length without leading zeros (two units), the digits. Names that differ only in leading zeros share a key.
- */
-function naturalKey(name: string): string {
-  return name.replace(/0*([0-9]+)/g, (_, digits: string) => {
-    const length = String.fromCharCode(digits.length >>> 16, digits.length & 0xffff);
-    return `0${length}${digits}`;
-  });
-}
-
-function compareUnits(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
 
 /**
  * The rows in the order asked for: a total one, layers.2 before layers.10.

@@ -79,10 +79,10 @@ describe('a tensor of 5 GiB', () => {
       report([kept.isView, kept.data.length, kept.data[7], kept.dataOffsets]);
       const column = file.tensor('giant').slice(null, [0, 4]);
       report([column.isView, column.data.length]);
-      const rest = kept.data;
+      let rest = kept.data;
       file.close();
       report(rest.length);
-      kept = undefined;
+      kept = rest = undefined;
       await collect();
       report(liveMappings());`;
     expect(await reported(source, giant)).toEqual([[true, 8, 0, [64 + 5 * GiB - 32, 64 + 5 * GiB]], [false, 20], 0, 0]);
