@@ -69,6 +69,10 @@ export interface NativeBinding {
   copyFloats(floats: FloatsHandle, at: number, count: number, target: Float32Array, targetAt: number): boolean;
   /** A buffer that owns the floats; null when the runtime takes none. The handle is of no use afterwards. */
   exposeFloats(floats: FloatsHandle): ArrayBuffer | null;
+  /** Drops the handle's share of the floats; conversions into them that are under way keep theirs. */
+  releaseFloats(floats: FloatsHandle): void;
+  /** Allocations of floats alive in this process, all threads counted. */
+  liveFloats(): number;
   /** The conversion kernel in use, all that this processor runs, and the forcing of one (null: the best). */
   kernel(): string;
   kernels(): string[];

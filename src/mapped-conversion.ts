@@ -1,6 +1,7 @@
 // Owns conversions of mapped memory on native threads: pieces in lanes, each piece into memory that JavaScript cannot
 // reach meanwhile. Refuses to let a thread write into a caller's array; it could be transferred or freed under it.
 
+import { allocateFloats } from './allocation.js';
 import type { FloatsHandle, MappingHandle, NativeBinding } from './binding.js';
 import { type ConversionOptions, detachedFault, PIECE_ELEMENTS, threadsOf } from './conversion.js';
 import type { Dtype } from './dtype.js';
@@ -25,37 +26,63 @@ export async function convertOnThreads(source: MappedRuns, options: ConversionOp
   const { binding, count } = source;
   const { target } = options;
   const lanes = Math.min(threadsOf(options.threads), Math.ceil(count / PIECE_ELEMENTS));
-  const result = target === undefined ? allocate(binding, count) : undefined;
   let next = 0;
   let stopped = false;
 
-  const lane = async (): Promise<void> => {
-    const scratch = result ?? allocate(binding, Math.min(PIECE_ELEMENTS, count));
+  /** Converts pieces into `floats`: the whole result, or with a target one piece at a time, which is copied out. */
+  const run = async (floats: FloatsHandle): Promise<void> => {
     while (next < count && !stopped) {
       options.signal?.throwIfAborted();
       source.requireOpen();
       const at = next;
       const length = Math.min(PIECE_ELEMENTS, count - at);
       next += length;
-      await convertPiece(source, at, scratch, result === undefined ? 0 : at, length);
+      await convertPiece(source, at, floats, target === undefined ? at : 0, length);
       if (target === undefined || stopped) continue;
       options.signal?.throwIfAborted();
       source.requireOpen();
-      if (target.length !== count || !binding.copyFloats(scratch, 0, length, target, at)) throw detachedFault();
+      if (target.length !== count || !binding.copyFloats(floats, 0, length, target, at)) throw detachedFault();
     }
   };
   // Each lane ends its piece before the promise settles, so that nothing runs on.
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: lanes }, () =>
-      lane().catch((error: unknown) => {
-        stopped = true;
-        throw error;
-      }),
-    ),
-  );
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-  options.signal?.throwIfAborted();
-  return target ?? exposed(binding, result!, count);
+  const runAll = async (lane: () => Promise<void>): Promise<void> => {
+    const settled = await Promise.allSettled(
+      Array.from({ length: lanes }, () =>
+        lane().catch((error: unknown) => {
+          stopped = true;
+          throw error;
+        }),
+      ),
+    );
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+    options.signal?.throwIfAborted();
+  };
+
+  if (target !== undefined) {
+    await runAll(() => withFloats(binding, Math.min(PIECE_ELEMENTS, count), run));
+    return target;
+  }
+  return withFloats(binding, count, async (floats) => {
+    await runAll(() => run(floats));
+    return exposed(binding, floats, count);
+  });
+}
+
+/** Allocates floats and gives them back however their use ends; the garbage collector would do so, but late. */
+async function withFloats<T>(
+  binding: NativeBinding,
+  count: number,
+  use: (floats: FloatsHandle) => Promise<T>,
+): Promise<T> {
+  const floats = binding.allocateFloats(count);
+  if (floats === null) {
+    throw new SafeTensorsError('BUFFER_TOO_LARGE', `the system has no memory for ${count} floats (${count * 4} bytes)`);
+  }
+  try {
+    return await use(floats);
+  } finally {
+    binding.releaseFloats(floats);
+  }
 }
 
 function convertPiece(
@@ -69,16 +96,10 @@ function convertPiece(
   return binding.convertInto(handle, begin + offset, runBytes, counts, strides, dtype, first, floats, at, count);
 }
 
-function allocate(binding: NativeBinding, count: number): FloatsHandle {
-  const floats = binding.allocateFloats(count);
-  if (floats !== null) return floats;
-  throw new SafeTensorsError('BUFFER_TOO_LARGE', `the system has no memory for ${count} floats (${count * 4} bytes)`);
-}
-
 function exposed(binding: NativeBinding, floats: FloatsHandle, count: number): Float32Array {
   const buffer = binding.exposeFloats(floats);
   if (buffer !== null) return new Float32Array(buffer);
-  const copy = new Float32Array(count);
+  const copy = allocateFloats(count);
   binding.copyFloats(floats, 0, count, copy, 0);
   return copy;
 }

@@ -11,7 +11,10 @@ const systemError = (code: string, message: string) => Object.assign(new Error(m
 
 describe('failureOf', () => {
   it('gives 1 for a file that breaks the format, with its path and the code', () => {
-    const error = new SafeTensorsError('TRUNCATED_DATA', '5 bytes are missing', { path: 'a.safetensors' });
+    const error = new SafeTensorsError('TRUNCATED_DATA', '5 bytes are missing', {
+      path: 'a.safetensors',
+      isFormatError: true,
+    });
     expect(failureOf(error)).toEqual({
       exitCode: EXIT.format,
       line: 'safetensors: a.safetensors: 5 bytes are missing (TRUNCATED_DATA)\n',

@@ -62,6 +62,42 @@ describe('workers', () => {
     expect(ended).toMatchObject({ code: 0, signal: null, reported: [0, 0] });
   });
 
+  it.each([
+    [
+      'copies',
+      'st.openSync(path)',
+      "file.tensor('t0').slice(null).copyTo(bytes); file.tensor('t1').slice([null, null, 2]).copyTo(bytes);",
+    ],
+    [
+      'converts',
+      'st.openSync(path)',
+      "file.tensor('t2').slice([0, 4096]).toFloat32Array(floats); file.tensor('t3').slice([null, null, 64]).toFloat32Array();",
+    ],
+    [
+      'opens and closes',
+      'undefined',
+      'const other = st.openSync(path); for (const tensor of other.values()) tensor.data[77]; other.close();',
+    ],
+  ])('that are terminated while one synchronously %s end at once, with all they mapped', async (_, file, work) => {
+    const ended = await run(
+      `const loop = \`
+         const file = ${file};
+         const bytes = new Uint8Array(2 ** 22);
+         const floats = new Float32Array(4096);
+         for (let round = 0; ; round++) { ${work} if (round === 0) parentPort.postMessage('warm'); }\`;
+       for (let round = 0; round < 20; round++) {
+         const worker = inWorker(loop);
+         await new Promise((resolve) => worker.once('message', resolve));
+         if (round % 4 > 0) await sleep(round % 4);
+         await worker.terminate();
+       }
+       await collect();
+       report(liveMappings());`,
+      path,
+    );
+    expect(ended).toMatchObject({ code: 0, signal: null, stderr: '', reported: [0] });
+  });
+
   it('may be the only ones to load the addon, which is then unloaded with them', async () => {
     const ended = await run(
       `const source = "const file = st.openSync(path); globalThis.kept = [...file.values()].map((tensor) => tensor.data);";

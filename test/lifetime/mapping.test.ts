@@ -89,14 +89,14 @@ describe('close', () => {
   it('takes the memory away from every view, and unmaps', async () => {
     const source = `
       const file = st.openSync(path);
-      const tensor = file.tensor('t0');
+      let tensor = file.tensor('t0');
       let { data, bytes } = tensor;
       file.close();
       file.close();
       data[0] = 1;
       await collect();
       report([data.length, data[0] === undefined, bytes.length, file.closed]);
-      data = bytes = undefined;
+      data = bytes = tensor = undefined;
       await collect();
       report(liveMappings());`;
     expect(await reported(source)).toEqual([[0, true, 0, true], 0]);

@@ -129,6 +129,7 @@ export function tensorRows(alias: boolean): Rows<TensorView> {
     ['byteLength', { call: (tensor) => tensor.byteLength, open: 8 }],
     ['dataOffsets', { call: (tensor) => tensor.dataOffsets, open: [0, 8] }],
     ['isView', { call: (tensor) => tensor.isView, open: alias }],
+    ['is', { call: (tensor) => [tensor.is('F32'), tensor.is('BF16')], open: [true, false] }],
     ['bytes', { call: (tensor) => raw(tensor.bytes), open: bytes, closed: CLOSED }],
     ['data', { call: (tensor) => raw(tensor.data), open: bytes, closed: CLOSED }],
     ['slice', { call: (tensor) => raw(tensor.slice([1, 2]).data), open: [5, 6, 7, 8], closed: CLOSED }],

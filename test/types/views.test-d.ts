@@ -75,6 +75,12 @@ export function refusals(file: SafeTensors, tensor: TensorView): void {
   tensor.dtype = 'F32';
 }
 
+export function narrowing(tensor: TensorView): void {
+  if (tensor.is('F32')) expectTypeOf(tensor.data).toEqualTypeOf<Float32Array>();
+  if (tensor.is('I64')) expectTypeOf(tensor.slice(0).data).toEqualTypeOf<BigInt64Array>();
+  if (tensor.is('F16')) expectTypeOf(tensor.toOrt()[0]).toEqualTypeOf<'float16'>();
+}
+
 export async function disposal(file: SafeTensors, model: SafeTensorsModel): Promise<void> {
   using first = file;
   await using second = model;
