@@ -63,7 +63,7 @@ export function detachedFault(): SafeTensorsError {
 
 /** The error of a file that was open when the conversion began. */
 export function closedFault(): SafeTensorsError {
-  return new SafeTensorsError('CLOSED', 'the file was closed during the conversion');
+  return new SafeTensorsError('CLOSED', 'the file was closed');
 }
 
 /**

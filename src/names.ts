@@ -1,4 +1,4 @@
-// Owns the index of tensor names: a hash table over byte ranges of the header, names decoded only when asked for.
+// Owns the index of tensor names: a hash table over ranges of their bytes, names decoded only when asked for.
 // Refuses a name that is there already. Knows nothing of tensors but their position.
 
 import { Buffer, isAscii } from 'node:buffer';

@@ -24,8 +24,9 @@ export abstract class TensorMap implements ReadonlyMap<string, TensorView> {
   abstract values(): Generator<TensorView, undefined, unknown>;
 
   /**
-   * Gives the memory back. Every array over the file has length 0 afterwards, tensors throw CLOSED, and the header still
-   * answers. A second call does nothing.
+   * Takes the memory away from every array over the file: each has length 0 afterwards, tensors throw CLOSED, and the
+   * header still answers. Work that Node does elsewhere on a view (a response, zlib, a write) goes on; the mapping itself
+   * ends with the last buffer. What was written to views is lost. A second call does nothing.
    */
   abstract close(): void;
 
