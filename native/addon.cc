@@ -2,6 +2,7 @@
 #include <napi.h>
 
 #include "convert_binding.h"
+#include "floats_binding.h"
 #include "gather_binding.h"
 #include "mapping_binding.h"
 
@@ -32,6 +33,8 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["convertInto"] = Napi::Function::New<ConvertInto>(env, "convertInto");
   exports["copyFloats"] = Napi::Function::New<CopyFloats>(env, "copyFloats");
   exports["exposeFloats"] = Napi::Function::New<ExposeFloats>(env, "exposeFloats");
+  exports["releaseFloats"] = Napi::Function::New<ReleaseFloats>(env, "releaseFloats");
+  exports["liveFloats"] = Napi::Function::New<LiveFloats>(env, "liveFloats");
   exports["kernel"] = Napi::Function::New<GetKernel>(env, "kernel");
   exports["setKernel"] = Napi::Function::New<ForceKernel>(env, "setKernel");
   exports["kernels"] = Napi::Function::New<ListKernels>(env, "kernels");

@@ -60,6 +60,7 @@
         '<(native)/convert_dispatch.cc',
         '<(native)/convert_neon.cc',
         '<(native)/convert_scalar.cc',
+        '<(native)/floats_binding.cc',
         '<(native)/gather.cc',
         '<(native)/gather_binding.cc',
         '<(native)/mapping_binding.cc',

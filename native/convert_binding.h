@@ -14,15 +14,9 @@ Napi::Value Convert(const Napi::CallbackInfo& info);
 Napi::Value ConvertMapped(const Napi::CallbackInfo& info);
 // overlaps(handle, begin, end, floats: Float32Array): boolean, whether they lie over bytes [begin, end) of the mapping
 Napi::Value Overlaps(const Napi::CallbackInfo& info);
-// allocateFloats(count): FloatsHandle, memory outside of JavaScript; null when there is none
-Napi::Value AllocateFloats(const Napi::CallbackInfo& info);
 // convertInto(handle, offset, runBytes, counts, strides, dtype, first, floats, at, count): Promise<void>;
 // elements [first, first + count) of the region, on a thread of the pool
 Napi::Value ConvertInto(const Napi::CallbackInfo& info);
-// copyFloats(floats, at, count, target: Float32Array, targetAt): boolean, false when the target is too short by now
-Napi::Value CopyFloats(const Napi::CallbackInfo& info);
-// exposeFloats(floats): ArrayBuffer that owns them; null when the runtime takes no such buffer
-Napi::Value ExposeFloats(const Napi::CallbackInfo& info);
 // kernel(): string; setKernel(name: string | null): boolean; kernels(): string[]
 Napi::Value GetKernel(const Napi::CallbackInfo& info);
 Napi::Value ForceKernel(const Napi::CallbackInfo& info);

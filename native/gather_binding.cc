@@ -1,6 +1,7 @@
 #include "gather_binding.h"
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 
 #include "arguments.h"
@@ -9,16 +10,11 @@
 namespace safetensors_mmap {
 namespace {
 
-using Numbers = std::array<std::int64_t, GatherPlan::kMaxRank>;
-
-bool Refuse(const Napi::Env& env, const char* what) {
-  Napi::RangeError::New(env, what).ThrowAsJavaScriptException();
-  return false;
-}
+using Dimensions = std::array<std::int64_t, GatherPlan::kMaxRank>;
 
 // Reads an array of whole numbers of [least, 2^53 - 1].
-bool ReadNumbers(const Napi::CallbackInfo& info, std::size_t position, double least,
-                 Numbers* numbers, std::size_t* count) {
+bool ReadDimensions(const Napi::CallbackInfo& info, std::size_t position, double least,
+                    Dimensions* numbers, std::size_t* count) {
   if (!info[position].IsArray()) return Refuse(info.Env(), "not an array");
   const Napi::Array array = info[position].As<Napi::Array>();
   *count = array.Length();
@@ -42,14 +38,14 @@ bool ReadRegion(const Napi::CallbackInfo& info, std::size_t position, std::size_
   const Napi::Env env = info.Env();
   std::int64_t offset = 0;
   std::int64_t run_bytes = 0;
-  Numbers counts;
-  Numbers strides;
+  Dimensions counts;
+  Dimensions strides;
   std::size_t rank = 0;
   std::size_t stride_count = 0;
   if (!ReadInteger(info, position, "offset", 0, static_cast<double>(size), &offset) ||
       !ReadInteger(info, position + 1, "runBytes", 1, static_cast<double>(size), &run_bytes) ||
-      !ReadNumbers(info, position + 2, 1, &counts, &rank) ||
-      !ReadNumbers(info, position + 3, -kMaxSafeInteger, &strides, &stride_count)) {
+      !ReadDimensions(info, position + 2, 1, &counts, &rank) ||
+      !ReadDimensions(info, position + 3, -kMaxSafeInteger, &strides, &stride_count)) {
     return false;
   }
   if (rank != stride_count) return Refuse(env, "as many strides as counts are needed");
@@ -65,17 +61,21 @@ bool ReadRegion(const Napi::CallbackInfo& info, std::size_t position, std::size_
     rank++;
   }
 
-  // 128 bits, so that no product of two safe integers and no sum of 64 of them overflows.
-  __extension__ using Wide = __int128;
-  Wide first = offset;
-  Wide last = static_cast<Wide>(offset) + run_bytes;
+  // No run reaches further than `size`, which is below 2^53, so sums over all dimensions stay below 2^60.
+  const std::int64_t most = static_cast<std::int64_t>(size);
+  std::int64_t first = offset;
+  std::int64_t last = offset + run_bytes;
   std::array<std::uint64_t, GatherPlan::kMaxRank> dims;
   for (std::size_t i = 0; i < rank; i++) {
-    const Wide reach = static_cast<Wide>(counts[i] - 1) * strides[i];
+    const std::int64_t steps = counts[i] - 1;
+    if (strides[i] != 0 && steps > most / std::abs(strides[i])) {
+      return Refuse(env, "the runs leave the mapping");
+    }
+    const std::int64_t reach = steps * strides[i];
     (reach < 0 ? first : last) += reach;
     dims[i] = static_cast<std::uint64_t>(counts[i]);
   }
-  if (first < 0 || last > static_cast<Wide>(size)) return Refuse(env, "the runs leave the mapping");
+  if (first < 0 || last > most) return Refuse(env, "the runs leave the mapping");
   if (!PlanGather(dims.data(), strides.data(), rank, static_cast<std::size_t>(run_bytes),
                   &region->plan)) {
     return Refuse(env, "the runs are more bytes than can be counted");
@@ -90,14 +90,11 @@ Napi::Value GatherFromMapping(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
   Region region;
-  if (mapping == nullptr || !ReadRegion(info, 1, mapping->size(), 0, &region))
-    return env.Undefined();
-  if (!info[5].IsTypedArray() ||
-      info[5].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
-    Napi::TypeError::New(env, "target is not a Uint8Array").ThrowAsJavaScriptException();
+  Napi::Uint8Array target;
+  if (mapping == nullptr || !ReadRegion(info, 1, mapping->size(), 0, &region) ||
+      !ReadUint8Array(info, 5, "target", &target)) {
     return env.Undefined();
   }
-  Napi::Uint8Array target = info[5].As<Napi::Uint8Array>();
   if (target.ByteLength() < region.bytes()) {
     Refuse(env, "the target is too short");
     return env.Undefined();

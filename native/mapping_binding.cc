@@ -16,9 +16,6 @@ struct Share {
 
 constexpr napi_type_tag kHandleTag = {0x5c0f3a1be2d94e67ULL, 0x9a71c4d80b6f2e35ULL};
 
-// Some runtimes abort at buffers of 32 GiB; none needs them.
-constexpr double kSegmentLimit = 32.0 * 1024 * 1024 * 1024 - 1;
-
 void DeleteShare(napi_env /*env*/, void* /*data*/, void* hint) { delete static_cast<Share*>(hint); }
 
 Share* ShareFrom(const Napi::Env& env, const Napi::Value& value) {
@@ -27,7 +24,7 @@ Share* ShareFrom(const Napi::Env& env, const Napi::Value& value) {
     napi_check_object_type_tag(env, value, &kHandleTag, &tagged);
   }
   if (!tagged) {
-    Napi::TypeError::New(env, "not a mapping handle").ThrowAsJavaScriptException();
+    Refuse(env, "not a mapping handle");
     return nullptr;
   }
   return value.As<Napi::External<Share>>().Data();
@@ -39,7 +36,7 @@ std::shared_ptr<Mapping> MappingFrom(const Napi::Env& env, const Napi::Value& va
   Share* share = ShareFrom(env, value);
   if (share == nullptr) return nullptr;
   if (share->mapping == nullptr) {
-    Napi::TypeError::New(env, "the mapping handle was released").ThrowAsJavaScriptException();
+    Refuse(env, "the mapping handle was released");
   }
   return share->mapping;
 }
@@ -51,7 +48,7 @@ Napi::Value MapFile(const Napi::CallbackInfo& info) {
   if (!ReadInteger(info, 0, "descriptor", 0, INT_MAX, &descriptor)) return env.Undefined();
   if (!ReadInteger(info, 1, "size", 1, kMaxSafeInteger, &size)) return env.Undefined();
   if (!info[2].IsBoolean()) {
-    Napi::TypeError::New(env, "readOnly is not a boolean").ThrowAsJavaScriptException();
+    Refuse(env, "readOnly is not a boolean");
     return env.Undefined();
   }
   const Protection wanted =
@@ -83,7 +80,7 @@ Napi::Value CreateSegment(const Napi::CallbackInfo& info) {
   std::int64_t length = 0;
   if (!ReadInteger(info, 1, "offset", 0, size, &offset)) return env.Undefined();
   // Length 0 is refused: with it, some runtimes return a detached buffer.
-  const double most = std::fmin(size - static_cast<double>(offset), kSegmentLimit);
+  const double most = std::fmin(size - static_cast<double>(offset), kBufferLimit);
   if (!ReadInteger(info, 2, "length", 1, most, &length)) return env.Undefined();
 
   Share* share = new Share{mapping};
@@ -125,7 +122,7 @@ Napi::Value ReleaseMapping(const Napi::CallbackInfo& info) {
 Napi::Value DetachBuffer(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (!info[0].IsArrayBuffer()) {
-    Napi::TypeError::New(env, "buffer is not an ArrayBuffer").ThrowAsJavaScriptException();
+    Refuse(env, "buffer is not an ArrayBuffer");
     return env.Undefined();
   }
   return Napi::Boolean::New(env, napi_detach_arraybuffer(env, info[0]) == napi_ok);

@@ -15,11 +15,15 @@ const BUILD = path.join(HOME, 'build/Release');
 /** Parts of the names of test files that exercise the addon, in this process or in children. */
 const TESTS = [
   'test/lifetime/',
+  'test/native/bounds',
   'test/native/sanitized',
-  'test/convert',
+  'test/alignment',
+  'test/conver',
+  'test/fixtures.test',
   'test/gather',
   'test/slice',
-  'test/fixtures.test',
+  'test/states',
+  'test/tensor-',
 ];
 
 /**

@@ -24,7 +24,7 @@ const PRELUDE = `
   const { liveFloats } = binding;
   const file = st.openSync(path);
   const nameOf = (use) => { try { return String(use()); } catch (error) { return error.name + ': ' + error.message; } };
-  const outcomeOf = (promise) => promise.then(() => 'done', (error) => error.code ?? error.name);
+  const outcomeOf = (promise) => promise.then(() => 'done', (error) => (error instanceof st.SafeTensorsError ? error.code : error.name));
   // Of the mapping's first bytes, which are no numbers that matter.
   const handle = binding.map(openSync(path), 4 * 2 ** 20, true);
   const convertInto = (floats, count) => binding.convertInto(handle, 0, count, [], [], 'U8', 0, floats, 0, count);
