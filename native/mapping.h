@@ -18,6 +18,10 @@ enum class Protection {
 
 class Mapping {
  public:
+  // Linux allows a process 65,530 mappings in all (vm.max_map_count); when they are used up, every
+  // allocation fails and the process ends. So that there is an error instead, Map stops at half.
+  static constexpr std::int64_t kMost = 32768;
+
   struct Result {
     std::shared_ptr<Mapping> mapping;  // empty on failure
     int error = 0;                     // errno on failure (POSIX numbers on every platform)

@@ -43,6 +43,7 @@ void Mapping::DropPages() const {
 }
 
 Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted) {
+  if (LiveCount() >= kMost) return {nullptr, ENOMEM};
   Protection granted = wanted;
   void* pages = MapPages(descriptor, size, granted);
   if (pages == MAP_FAILED && errno == ENOMEM && wanted == Protection::kCopyOnWrite) {

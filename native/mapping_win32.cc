@@ -66,6 +66,7 @@ void Mapping::DropPages() const {
 }
 
 Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted) {
+  if (LiveCount() >= kMost) return {nullptr, ENOMEM};
   HANDLE file = static_cast<HANDLE>(uv_get_osfhandle(descriptor));
   if (file == INVALID_HANDLE_VALUE) return {nullptr, EBADF};
   Protection granted = wanted;

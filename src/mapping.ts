@@ -16,6 +16,9 @@ import type { Protection, Source } from './source.js';
 /** Longest external buffer: 4 GiB on Node 20. Later ones name no limit that they keep: some abort at 32 GiB. */
 const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
 
+/** Most mappings of one process; half of what Linux allows in all, native code stops here. */
+const MOST_MAPPINGS = 32768;
+
 /** A buffer over part of a segment starts at a multiple of the widest element. */
 const WIDEST = 8;
 
@@ -194,9 +197,11 @@ export class MappedSource implements Source {
 
 function systemError(errno: number, byteLength: number): Error {
   const code = getSystemErrorName(-errno);
-  return Object.assign(new Error(`${code}: cannot map ${byteLength} bytes, mmap`), {
-    errno: -errno,
-    code,
-    syscall: 'mmap',
-  });
+  const alive = liveMappings();
+  const hint =
+    alive < MOST_MAPPINGS
+      ? ''
+      : `: ${alive} files are mapped, the limit; close them, and let the event loop turn so that they are collected`;
+  const message = `${code}: cannot map ${byteLength} bytes, mmap${hint}`;
+  return Object.assign(new Error(message), { errno: -errno, code, syscall: 'mmap' });
 }

@@ -208,6 +208,19 @@ describe('nothing is left behind', () => {
     expect(await reported(source)).toEqual([[true, 0, 0, 0]]);
   });
 
+  it('to abort by: a loop that never lets go gets an error, and then goes on', async () => {
+    const source = `
+      let opened = 0;
+      const kept = [];
+      try { for (; opened < 70_000; opened++) { const file = st.openSync(path); kept.push(file.tensor('t0').data); file.close(); } }
+      catch (error) { report([error.code, error.syscall, error.message.includes('files are mapped')]); }
+      report(opened);
+      kept.length = 0;
+      await collect();
+      report([liveMappings(), st.openSync(path).tensor('t0').data.length]);`;
+    expect(await reported(source)).toEqual([['ENOMEM', 'mmap', true], 32_768, [0, 1024]]);
+  });
+
   it('by files that are refused', async () => {
     const source = `
       writeFileSync(path + '.bad', new Uint8Array(100));
