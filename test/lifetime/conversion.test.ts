@@ -158,10 +158,10 @@ describe.each(BACKENDS)('with backend %s', (backend) => {
           if (round === 0) parentPort.postMessage('warm');
           file.close();
         }\`;
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 4; round++) {
         const workers = [inWorker(loop), inWorker(loop)];
         if (round % 2) await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('message', resolve))));
-        await sleep(round * 9);
+        await sleep(round * 15);
         await Promise.all(workers.map((worker) => worker.terminate()));
       }
       await collect();

@@ -85,7 +85,7 @@ describe('workers', () => {
          const bytes = new Uint8Array(2 ** 22);
          const floats = new Float32Array(4096);
          for (let round = 0; ; round++) { ${work} if (round === 0) parentPort.postMessage('warm'); }\`;
-       for (let round = 0; round < 20; round++) {
+       for (let round = 0; round < 8; round++) {
          const worker = inWorker(loop);
          await new Promise((resolve) => worker.once('message', resolve));
          if (round % 4 > 0) await sleep(round % 4);
