@@ -35,10 +35,13 @@ export class NameIndex {
   readonly #encoding: 'latin1' | 'utf8';
   #table: Int32Array;
   #map: Map<string, number> | undefined;
+  readonly #count: number;
+  #next = 0;
 
   /** `hashes[i]` is hashBytes of name i. Throws DUPLICATE_KEY. */
   constructor(ranges: NameRanges, hashes: Int32Array, count: number) {
     this.#ranges = ranges;
+    this.#count = count;
     this.#text = Buffer.from(ranges.bytes.buffer, ranges.bytes.byteOffset, ranges.bytes.byteLength);
     // The same for ASCII, and the faster of the two.
     this.#encoding = isAscii(this.#text) ? 'latin1' : 'utf8';
@@ -50,23 +53,35 @@ export class NameIndex {
   find(name: string): number {
     if (typeof name !== 'string') return -1;
     if (this.#map !== undefined) return this.#map.get(name) ?? -1;
+    // Names are mostly asked for in their order: the one after the last is tried before anything is hashed.
+    if (this.#next < this.#count && this.#spells(this.#next, name)) return this.#next++;
     let hash = HASH_SEED;
     for (let i = 0; i < name.length; i++) {
       const c = name.charCodeAt(i);
       if (c > 0x7f) return this.#findEncoded(name);
       hash = Math.imul(hash ^ c, HASH_PRIME);
     }
-    const { bytes, begin, end } = this.#ranges;
     const mask = this.#table.length - 1;
     for (let slot = spread(hash) & mask; ; slot = (slot + 1) & mask) {
       const position = this.#table[slot]! - 1;
-      if (position < 0) return -1;
-      const from = begin[position]!;
-      if (end[position]! - from !== name.length) continue;
-      let i = 0;
-      while (i < name.length && bytes[from + i] === name.charCodeAt(i)) i++;
-      if (i === name.length) return position;
+      if (position >= 0 && !this.#spells(position, name)) continue;
+      this.#next = position + 1;
+      return position;
     }
+  }
+
+  /** Whether a name is this one, which is ASCII where it is. */
+  #spells(position: number, name: string): boolean {
+    const { bytes, begin, end } = this.#ranges;
+    const from = begin[position]!;
+    const { length } = name;
+    if (end[position]! - from !== length) return false;
+    // From the end, where names differ most; a byte that begins a longer character equals no ASCII one.
+    for (let i = length - 1; i >= 0; i--) {
+      const c = name.charCodeAt(i);
+      if (c > 0x7f || bytes[from + i] !== c) return false;
+    }
+    return true;
   }
 
   /** Name number `position`, decoded anew each time. */
