@@ -24,6 +24,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["map"] = Napi::Function::New<MapFile>(env, "map");
   exports["segment"] = Napi::Function::New<CreateSegment>(env, "segment");
   exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
+  exports["populate"] = Napi::Function::New<PopulateMapping>(env, "populate");
   exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
   exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");
   exports["convert"] = Napi::Function::New<Convert>(env, "convert");

@@ -42,6 +42,9 @@ class Mapping {
   // Gives the pages back to the system; a later touch reads the file anew, and what was written to
   // copy-on-write pages is lost.
   void DropPages() const;
+  // Brings the pages of [offset, offset + length) into the mapping, from the disk where they are not cached. A
+  // hint: what cannot be brought in is left to whoever reads it.
+  void Populate(std::size_t offset, std::size_t length) const;
 
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }

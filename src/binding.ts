@@ -22,6 +22,8 @@ export interface NativeBinding {
   /** A buffer over [offset, offset + length) of the mapping, which it keeps alive; the Node-API status when refused. */
   segment(handle: MappingHandle, offset: number, length: number): ArrayBuffer | number;
   isReadOnly(handle: MappingHandle): boolean;
+  /** Brings pages of [begin, end), [begin, end) … in on another thread; a hint. */
+  populate(handle: MappingHandle, ranges: readonly number[]): Promise<void>;
   /** Drops the handle's share of the mapping; segments keep theirs. With `dropPages`, what was written to them is lost. */
   release(handle: MappingHandle, dropPages: boolean): void;
   /**

@@ -138,3 +138,24 @@ export function hasElementPerNumber(dtype: Dtype): boolean {
 export function dtypeCode(name: string): number {
   return DTYPES.indexOf(name as Dtype);
 }
+
+/** What the class of an array says of its elements, by its Symbol.toStringTag; `Float16Array` came with Node 24. */
+const IMPLIED: ReadonlyMap<string, Dtype> = new Map<string, Dtype>([
+  ['BigInt64Array', 'I64'],
+  ['BigUint64Array', 'U64'],
+  ['Float16Array', 'F16'],
+  ['Float32Array', 'F32'],
+  ['Float64Array', 'F64'],
+  ['Int8Array', 'I8'],
+  ['Int16Array', 'I16'],
+  ['Int32Array', 'I32'],
+  ['Uint8Array', 'U8'],
+  ['Uint8ClampedArray', 'U8'],
+  ['Uint16Array', 'U16'],
+  ['Uint32Array', 'U32'],
+]);
+
+/** The dtype of numbers in an array of this class, or undefined for what is no typed array. */
+export function impliedDtype(className: string): Dtype | undefined {
+  return IMPLIED.get(className);
+}

@@ -117,6 +117,17 @@ export class MappedSource implements Source {
     return convertOnThreads({ binding, handle: this.#handle, begin, runs, dtype, count, requireOpen }, options);
   }
 
+  fill(begin: number, target: Uint8Array): void {
+    target.set(this.bytes(begin, begin + target.byteLength));
+  }
+
+  populate(ranges: readonly number[]): Promise<void> | undefined {
+    return this.#closed ? undefined : this.#binding.populate(this.#handle, ranges);
+  }
+
+  /** Buffers that the user moves elsewhere leave the mapping as it is. */
+  requireIntact(): void {}
+
   close(): void {
     this.#closed = true;
     const parts = this.#parts.map((part) => part.deref());

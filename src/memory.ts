@@ -25,13 +25,19 @@ export class MemorySource implements Source {
   }
 
   bytes(begin: number, end: number): Uint8Array {
+    this.requireIntact();
+    return new Uint8Array(this.#bytes.buffer, this.#byteOffset + begin, end - begin);
+  }
+
+  populate(): undefined {}
+
+  requireIntact(): void {
     if (this.#bytes.byteLength !== this.#byteLength) {
       throw new SafeTensorsError(
         'CLOSED',
         `the ${this.#byteLength} bytes given to parse() were transferred away or resized (now ${this.#bytes.byteLength})`,
       );
     }
-    return new Uint8Array(this.#bytes.buffer, this.#byteOffset + begin, end - begin);
   }
 
   byteOffsetOf(begin: number): number {
@@ -71,6 +77,10 @@ export class MemorySource implements Source {
       return this.#packed(begin, piece);
     });
     return target;
+  }
+
+  fill(begin: number, target: Uint8Array): void {
+    target.set(this.bytes(begin, begin + target.byteLength));
   }
 
   /** Of the whole range, not of a piece: an early one must not be written over what a later one reads. */

@@ -50,9 +50,13 @@ export function readRangeSync(
   return target;
 }
 
-/** The same off the event loop, into fresh memory. */
-export async function readRange(descriptor: number, begin: number, end: number): Promise<Uint8Array> {
-  const target = allocateBytes(end - begin);
+/** The same off the event loop. */
+export async function readRange(
+  descriptor: number,
+  begin: number,
+  end: number,
+  target: Uint8Array = allocateBytes(end - begin),
+): Promise<Uint8Array> {
   for (let done = 0; done < target.length; ) {
     const wanted = Math.min(target.length - done, MOST_PER_CALL);
     const { bytesRead } = await readAsync(descriptor, target, done, wanted, begin + done);
@@ -146,10 +150,18 @@ export class ReadingSource implements Source {
     return target;
   }
 
-  async #bytesAsync(begin: number, end: number): Promise<Uint8Array> {
+  async fill(begin: number, target: Uint8Array): Promise<void> {
+    await this.#bytesAsync(begin, begin + target.byteLength, target);
+  }
+
+  populate(): undefined {}
+
+  requireIntact(): void {}
+
+  async #bytesAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
     this.#reads++;
     try {
-      return await readRange(this.#held.descriptor, begin, end);
+      return await readRange(this.#held.descriptor, begin, end, target);
     } finally {
       this.#reads--;
       if (this.#closed) this.#release();

@@ -41,6 +41,18 @@ export interface Source {
     count: number,
     options: ConversionOptions,
   ): Promise<Float32Array>;
+  /**
+   * Copies the bytes from `begin` on into all of `target`, off the event loop where they have to be read. Throws or rejects
+   * with what `bytes` throws.
+   */
+  fill(begin: number, target: Uint8Array): void | Promise<void>;
+  /**
+   * Makes ranges of bytes [begin, end), [begin, end) … ready to be read from what `bytes` gave, off the event loop. Never
+   * fails: what cannot be read says so when it is.
+   */
+  populate(ranges: readonly number[]): Promise<void> | undefined;
+  /** Throws CLOSED when the memory was taken away from under the source. */
+  requireIntact(): void;
   /** Gives the bytes back: what was handed out as the file's own memory has length 0 afterwards, where that can be done. */
   close(): void;
 }

@@ -32,6 +32,24 @@ export interface TensorFile {
   wouldAlias(begin: number, elementSize: number): boolean;
 }
 
+/** Where a tensor's bytes lie, for whoever writes them elsewhere. */
+export interface TensorMemory {
+  readonly file: TensorFile;
+  /** Position of the whole tensor in its file. */
+  readonly begin: number;
+  /** The bytes, as runs within the tensor. */
+  readonly runs: GatherPlan;
+  /** An error of the source, with the tensor's name. */
+  named(cause: unknown): unknown;
+}
+
+let exposeMemory: (view: TensorView) => TensorMemory;
+
+/** Where a view's bytes lie; not for users, who have `bytes`. */
+export function memoryOf(view: TensorView): TensorMemory {
+  return exposeMemory(view);
+}
+
 /**
  * One tensor of a file, or a slice of one. Made by `tensor`, `get`, `values` and `slice`; light, and made anew each time.
  * It holds its file open until both are dropped, or the file is closed.
@@ -50,6 +68,15 @@ export class TensorView<D extends Dtype = Dtype> {
   /** Kept where asking again would read again. */
   #bytes: Uint8Array | undefined;
   #data: DataOf<D> | undefined;
+
+  static {
+    exposeMemory = (view) => ({
+      file: view.#file,
+      begin: view.#tensorBegin,
+      runs: view.#runs,
+      named: (cause) => view.#named(cause),
+    });
+  }
 
   private constructor(file: TensorFile, position: number, region?: Region, plan?: GatherPlan) {
     this.#file = file;

@@ -22,6 +22,9 @@ const VALUES = {
   openSync: 'function',
   parse: 'function',
   readHeader: 'function',
+  save: 'function',
+  saveModel: 'function',
+  serialize: 'function',
 };
 
 const TYPES = [
@@ -31,16 +34,25 @@ const TYPES = [
   'Dtype',
   'ErrorCode',
   'Header',
+  'MetadataInput',
   'Misaligned',
   'NdarrayParts',
+  'NumberArray',
   'OpenOptions',
   'OrtParts',
   'Protection',
+  'SaveModelOptions',
+  'SaveOptions',
+  'SaveProgress',
+  'SerializeOptions',
   'Shard',
   'ShardOptions',
   'SliceIndex',
   'TensorData',
   'TensorInfo',
+  'TensorInput',
+  'TensorInputs',
+  'TensorValue',
 ];
 
 it('exports these values', () => {

@@ -30,20 +30,39 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F2', column: 'format', files: ['metadata', 'exact', 'columns'] },
   { floor: 'F2', column: 'format', files: ['scanner', 'layout', 'segments', 'shard-index', 'indexing', 'interop'] },
   { floor: 'F2', column: 'format', files: ['header'] },
+  { floor: 'F2', column: 'memory', files: ['piece-writer'] },
+  { floor: 'F2', column: 'format', files: ['writing'] },
+  { floor: 'F2', column: 'format', files: ['shard-plan'] },
   { floor: 'F3', files: ['tensor'] },
+  { floor: 'F3', files: ['payload'] },
+  { floor: 'F3', files: ['tensor-input'] },
   { floor: 'F3', files: ['tensor-map'] },
   { floor: 'F3', files: ['safetensors'] },
   { floor: 'F4', files: ['options'] },
   { floor: 'F4', files: ['open'] },
-  { floor: 'F4', files: ['model'] },
+  { floor: 'F4', files: ['model', 'serialize', 'temporary'] },
+  { floor: 'F4', files: ['replacing'] },
+  { floor: 'F4', files: ['save'] },
+  { floor: 'F4', files: ['old-model'] },
+  { floor: 'F4', files: ['save-model'] },
   { floor: 'F5', files: ['index'] },
 ];
 
 /** Types of plain data that one column makes for the other. */
 const PLANS: readonly string[] = ['SegmentPlan'];
 
-/** The only files that read a disk; the command's may as well. */
-const DISK: readonly string[] = ['open', 'model', 'reading'];
+/** The only files that use a disk; the command's may as well. */
+const DISK: readonly string[] = [
+  'open',
+  'model',
+  'reading',
+  'piece-writer',
+  'replacing',
+  'temporary',
+  'save',
+  'save-model',
+  'old-model',
+];
 
 const PACKAGES: readonly string[] = ['commander', 'picocolors', 'picomatch'];
 

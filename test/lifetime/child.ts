@@ -46,21 +46,28 @@ const inWorker = (source, ...args) => new Worker(
 const ended = (worker) => new Promise((resolve) => worker.once('exit', resolve));
 `;
 
-/** Runs a module in a new process, with `gc` and one path at hand; never throws for how it ended. */
-export function run(source: string, path: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const args = ['--expose-gc', '--no-warnings', '--input-type=module', '-e', PRELUDE + source, path];
+/**
+ * Runs a module in a new process, with `gc` and one path at hand; never throws for how it ended. `launcher` is a command
+ * that starts the process, and ends with it.
+ */
+export function run(
+  source: string,
+  path: string,
+  env: NodeJS.ProcessEnv = {},
+  launcher: readonly string[] = [],
+): Promise<Ended> {
+  const [command, ...args] = [...launcher, process.execPath, ...argumentsFor(source, path)];
   return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      args,
-      { env: { ...process.env, ...env }, timeout: 60_000 },
-      (_, out, err) => {
-        const lines = out.split('\n').filter((line) => line !== '');
-        const reported = lines.map((line) => JSON.parse(line) as unknown);
-        resolve({ code: child.exitCode, signal: child.signalCode, reported, stderr: err });
-      },
-    );
+    const child = execFile(command!, args, { env: { ...process.env, ...env }, timeout: 60_000 }, (_, out, err) => {
+      const lines = out.split('\n').filter((line) => line !== '');
+      const reported = lines.map((line) => JSON.parse(line) as unknown);
+      resolve({ code: child.exitCode, signal: child.signalCode, reported, stderr: err });
+    });
   });
+}
+
+function argumentsFor(source: string, path: string): string[] {
+  return ['--expose-gc', '--no-warnings', '--input-type=module', '-e', PRELUDE + source, path];
 }
 
 /** A folder for one test file, removed when it is done. */
