@@ -211,10 +211,11 @@ describe('what is handed out', () => {
     const source = `
       const floats = await st.openSync(path).tensor('t').toFloat32();
       const worker = inWorker("parentPort.once('message', (floats) => parentPort.postMessage([floats.length, floats.at(-1)]));");
-      worker.postMessage(floats, [floats.buffer]);
+      // Memory that Node did not allocate cannot be moved: with a transfer list Node 20 copies, later ones throw.
+      try { worker.postMessage(floats, [floats.buffer]); }
+      catch (error) { if (!${HAS_TRANSFER}) report(error.name); worker.postMessage(floats); }
       report(await new Promise((resolve) => worker.once('message', resolve)));
-      // Node 20 copies memory that it did not allocate.
-      report(floats.length === ${HAS_TRANSFER ? 0 : '16 * 2 ** 20'});`;
+      report(floats.length === 16 * 2 ** 20);`;
     expect(await reported(source)).toEqual([[16 * MiB, 2 ** -127], true]);
   });
 });

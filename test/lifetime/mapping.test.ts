@@ -122,14 +122,14 @@ describe('close', () => {
   it.runIf(HAS_TRANSFER)('leaves a buffer that was transferred away; its mapping ends with it', async () => {
     const source = `
       const file = st.openSync(path);
-      const tensor = file.tensor('t0');
-      const before = tensor.data;
+      let tensor = file.tensor('t0');
+      let before = tensor.data;
       let moved = before.buffer.transfer();
       report([before.length, tensor.data.length, tensor.data[0]]);
       file.close();
       await collect();
       report([tensor.shape, liveMappings(), new Float32Array(moved, 0, 8)[0]]);
-      moved = undefined;
+      moved = before = tensor = undefined;
       await collect();
       report(liveMappings());`;
     const header = readFileSync(path).readBigUInt64LE();
