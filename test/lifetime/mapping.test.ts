@@ -159,14 +159,17 @@ describe('close', () => {
     expect(await reported(source)).toEqual([0, true]);
   });
 
-  it('keeps what was written to a buffer that was transferred away', async () => {
+  it('keeps what was written to a buffer that it cannot take away', async () => {
     const source = `
       const file = st.openSync(path);
-      const { data } = file.tensor('t0');
+      let { data } = file.tensor('t0');
       data[5] = 42;
       markAsUntransferable(data.buffer);
       file.close();
-      report(data.length === 0 ? 42 : data[5]);`;
+      report(data.length === 0 ? 42 : data[5]);
+      // Node 24 to 26 abort at their end when such a buffer is still there.
+      data = undefined;
+      await collect();`;
     expect(await reported(source)).toEqual([42]);
   });
 
