@@ -12,10 +12,14 @@ const GOALS = { 18432: 0.45, 100000: 0.3, 500000: 0.3 };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-function time(work) {
+/** Milliseconds of one reading. Its result is gone when the next begins: a tree left over would be traced meanwhile. */
+function timed(who, work, count) {
   const start = process.hrtime.bigint();
   const result = work();
-  return { ms: Number(process.hrtime.bigint() - start) / 1e6, result };
+  const ms = Number(process.hrtime.bigint() - start) / 1e6;
+  const size = who === 'ours' ? result.size : Object.keys(result).length - 1;
+  if (size !== count) throw new Error(`${who} found ${size} tensors of ${count}`);
+  return ms;
 }
 
 /** Bytes that a result keeps alive, heap and buffers. */
@@ -42,10 +46,7 @@ for (const count of COUNTS) {
     const pair = {};
     for (const who of order) {
       globalThis.gc?.();
-      const { ms, result } = time(who === 'ours' ? ours : bare);
-      const size = who === 'ours' ? result.size : Object.keys(result).length - 1;
-      if (size !== count) throw new Error(`${who} found ${size} tensors of ${count}`);
-      pair[who] = ms;
+      pair[who] = timed(who, who === 'ours' ? ours : bare, count);
     }
     if (round < 3) continue; // the compiler is warming up
     ratios.push(pair.ours / pair.bare);
