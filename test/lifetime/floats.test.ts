@@ -76,7 +76,8 @@ describe('after a conversion, without a collection', () => {
       let kept = [];
       for (let round = 0; round < 5; round++) kept.push(await file.tensor('large').toFloat32({ threads: 2 }));
       report([liveFloats(), kept.every((floats) => floats[2 ** 23 - 1] === HALF)]);
-      structuredClone(kept[0].buffer, { transfer: [kept[0].buffer] });
+      // Node 20 copies what it cannot move, later ones refuse; neither keeps a share.
+      try { structuredClone(kept[0].buffer, { transfer: [kept[0].buffer] }); } catch {}
       kept = undefined;
       await collect();
       report(liveFloats());`;
