@@ -8,11 +8,10 @@ const FIRST_ROWS = 64;
 /** A tensor's row is its position; after `sort` the positions are in order of offset. */
 export class TensorColumns {
   count = 0;
-  /** All names, unescaped UTF-8, one after the other: a tensor's is [nameBegin, nameEnd). */
+  /** All names, unescaped UTF-8, one after the other in the order of rows. */
   names: Uint8Array;
-  nameLength = 0;
+  /** Where each name begins; one more than there are rows, because the next one's begin is its end. */
   nameBegin: Uint32Array;
-  nameEnd: Uint32Array;
   hash: Int32Array;
   dtype: Uint8Array;
   /** The shape's number in `shapes`. */
@@ -29,8 +28,7 @@ export class TensorColumns {
   constructor(rows: number, nameBytes: number) {
     const size = Math.max(rows, FIRST_ROWS);
     this.names = new Uint8Array(nameBytes);
-    this.nameBegin = new Uint32Array(size);
-    this.nameEnd = new Uint32Array(size);
+    this.nameBegin = new Uint32Array(size + 1);
     this.hash = new Int32Array(size);
     this.dtype = new Uint8Array(size);
     this.shape = new Uint32Array(size);
@@ -56,7 +54,7 @@ export class TensorColumns {
   /** Gives back what the guesses were too high by. */
   trim(): void {
     if (this.capacity > this.count) this.#resize(this.count);
-    this.names = resized(this.names, this.nameLength);
+    this.names = resized(this.names, this.nameBegin[this.count]!);
   }
 
   /** Gives back what only the checks needed: once they hold, a tensor ends where the next begins. */
@@ -77,8 +75,7 @@ export class TensorColumns {
     const order = new Uint32Array(count);
     for (let i = 0; i < count; i++) order[i] = i;
     order.sort((a, b) => begin[a]! - begin[b]! || end[a]! - end[b]! || a - b);
-    this.nameBegin = permuted(this.nameBegin, order);
-    this.nameEnd = permuted(this.nameEnd, order);
+    this.#permuteNames(order);
     this.hash = permuted(this.hash, order);
     this.dtype = permuted(this.dtype, order);
     this.shape = permuted(this.shape, order);
@@ -93,9 +90,24 @@ export class TensorColumns {
     });
   }
 
+  #permuteNames(order: Uint32Array): void {
+    const { names, nameBegin } = this;
+    const sortedNames = new Uint8Array(nameBegin[order.length]!);
+    const sortedBegin = new Uint32Array(order.length + 1);
+    let next = 0;
+    for (let i = 0; i < order.length; i++) {
+      const row = order[i]!;
+      const end = nameBegin[row + 1]!;
+      // Names are short: a loop is faster than a call for each.
+      for (let k = nameBegin[row]!; k < end; k++) sortedNames[next++] = names[k]!;
+      sortedBegin[i + 1] = next;
+    }
+    this.names = sortedNames;
+    this.nameBegin = sortedBegin;
+  }
+
   #resize(rows: number): void {
-    this.nameBegin = resized(this.nameBegin, rows);
-    this.nameEnd = resized(this.nameEnd, rows);
+    this.nameBegin = resized(this.nameBegin, rows + 1);
     this.hash = resized(this.hash, rows);
     this.dtype = resized(this.dtype, rows);
     this.shape = resized(this.shape, rows);

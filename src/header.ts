@@ -53,11 +53,7 @@ export class Header {
     const { columns, metadata } = scanHeader(bytes);
     columns.sort();
     columns.trim();
-    const names = new NameIndex(
-      { bytes: columns.names, begin: columns.nameBegin, end: columns.nameEnd },
-      columns.hash,
-      columns.count,
-    );
+    const names = new NameIndex({ bytes: columns.names, begin: columns.nameBegin }, columns.hash, columns.count);
     checkLayout(columns, byteLength - PREFIX_LENGTH - bytes.length, {
       name: (position) => names.name(position),
       exact: (position) => exactNumbers(bytes, columns.huge.get(position)),

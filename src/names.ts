@@ -22,11 +22,10 @@ export function hashBytes(bytes: Uint8Array, begin: number, end: number): number
   return hash;
 }
 
-/** Where each name lies: `bytes[begin[i] … end[i])` is the UTF-8 of name i, unescaped. */
+/** Where each name lies: `bytes[begin[i] … begin[i + 1])` is the UTF-8 of name i, unescaped. */
 export interface NameRanges {
   readonly bytes: Uint8Array;
   readonly begin: Uint32Array;
-  readonly end: Uint32Array;
 }
 
 export class NameIndex {
@@ -72,10 +71,10 @@ export class NameIndex {
 
   /** Whether a name is this one, which is ASCII where it is. */
   #spells(position: number, name: string): boolean {
-    const { bytes, begin, end } = this.#ranges;
+    const { bytes, begin } = this.#ranges;
     const from = begin[position]!;
     const { length } = name;
-    if (end[position]! - from !== length) return false;
+    if (begin[position + 1]! - from !== length) return false;
     // From the end, where names differ most; a byte that begins a longer character equals no ASCII one.
     for (let i = length - 1; i >= 0; i--) {
       const c = name.charCodeAt(i);
@@ -86,7 +85,7 @@ export class NameIndex {
 
   /** Name number `position`, decoded anew each time. */
   name(position: number): string {
-    return this.#text.toString(this.#encoding, this.#ranges.begin[position]!, this.#ranges.end[position]!);
+    return this.#text.toString(this.#encoding, this.#ranges.begin[position]!, this.#ranges.begin[position + 1]!);
   }
 
   #findEncoded(name: string): number {
@@ -106,14 +105,14 @@ export class NameIndex {
   #fill(hashes: Int32Array, count: number): boolean {
     const table = this.#table;
     const mask = table.length - 1;
-    const { bytes, begin, end } = this.#ranges;
+    const { bytes, begin } = this.#ranges;
     for (let position = 0; position < count; position++) {
       const hash = hashes[position]!;
       let slot = spread(hash) & mask;
       for (let probes = 0; ; probes++) {
         const other = table[slot]! - 1;
         if (other < 0) break;
-        if (hashes[other] === hash && this.#equals(other, bytes, begin[position]!, end[position]!)) {
+        if (hashes[other] === hash && this.#equals(other, bytes, begin[position]!, begin[position + 1]!)) {
           throw duplicate(this.name(position));
         }
         if (probes === MAX_PROBES) return false;
@@ -136,9 +135,9 @@ export class NameIndex {
   }
 
   #equals(position: number, other: Uint8Array, otherBegin: number, otherEnd: number): boolean {
-    const { bytes, begin, end } = this.#ranges;
+    const { bytes, begin } = this.#ranges;
     const from = begin[position]!;
-    const length = end[position]! - from;
+    const length = begin[position + 1]! - from;
     if (length !== otherEnd - otherBegin) return false;
     for (let i = 0; i < length; i++) if (bytes[from + i] !== other[otherBegin + i]) return false;
     return true;

@@ -93,7 +93,7 @@ class Scanner {
     let i = position;
     for (;;) {
       if (bytes[i] !== QUOTE) throw jsonFault(bytes, i, 'a string');
-      const nameBegin = columns.nameLength;
+      const nameBegin = columns.nameBegin[columns.count]!;
       let nameEnd = nameBegin;
       let hash = HASH_SEED;
       let c = bytes[++i]!;
@@ -117,10 +117,8 @@ class Scanner {
       } else {
         if (columns.count === columns.capacity) columns.grow();
         const row = columns.count;
-        columns.nameBegin[row] = nameBegin;
-        columns.nameEnd[row] = nameEnd;
+        columns.nameBegin[row + 1] = nameEnd;
         columns.hash[row] = hash;
-        columns.nameLength = nameEnd;
         const entry = i;
         this.#hasHuge = false;
         i = this.#entry(i, row);
@@ -342,8 +340,8 @@ class Scanner {
   }
 
   #name(row: number): string {
-    const { names, nameBegin, nameEnd } = this.#columns;
-    return Buffer.from(names.subarray(nameBegin[row], nameEnd[row])).toString();
+    const { names, nameBegin } = this.#columns;
+    return Buffer.from(names.subarray(nameBegin[row], nameBegin[row + 1])).toString();
   }
 
   #entryFault(code: ErrorCode, row: number, what: string): SafeTensorsError {

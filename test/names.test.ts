@@ -8,20 +8,17 @@ import { HASH_SEED, hashBytes, NameIndex } from '../src/names.js';
 import { collidingNames } from './support/collisions.js';
 import { fileOf } from './support/files.js';
 
-/** An index over names, each preceded by a byte that belongs to none. */
+/** An index over names, with bytes before the first that belong to none. */
 function indexOf(names: readonly string[]): NameIndex {
   const parts = names.map((name) => Buffer.from(name));
-  const bytes = Buffer.concat(parts.flatMap((part) => [Buffer.of(0x22), part]));
-  const begin = new Uint32Array(names.length);
-  const end = new Uint32Array(names.length);
-  let position = 0;
+  const bytes = Buffer.concat([Buffer.of(0x22), ...parts]);
+  const begin = new Uint32Array(names.length + 1);
+  begin[0] = 1;
   parts.forEach((part, k) => {
-    begin[k] = position + 1;
-    position += 1 + part.length;
-    end[k] = position;
+    begin[k + 1] = begin[k]! + part.length;
   });
-  const hashes = Int32Array.from(names, (_, k) => hashBytes(bytes, begin[k]!, end[k]!));
-  return new NameIndex({ bytes, begin, end }, hashes, names.length);
+  const hashes = Int32Array.from(names, (_, k) => hashBytes(bytes, begin[k]!, begin[k + 1]!));
+  return new NameIndex({ bytes, begin }, hashes, names.length);
 }
 
 const wellFormed = fc.string({ unit: 'binary', maxLength: 20 }).map((text) => text.toWellFormed());
