@@ -145,9 +145,13 @@ describe('the house', () => {
   });
 
   it('has no circles', () => {
+    const imports = new Map(files.map((file) => [file, importsOf(file).map(({ from }) => from)]));
+    const left = new Set<string>();
     const visit = (file: string, path: readonly string[]): void => {
       expect(path, [...path, file].join(' > ')).not.toContain(file);
-      for (const { from } of importsOf(file)) if (files.includes(from)) visit(from, [...path, file]);
+      if (left.has(file)) return;
+      for (const from of imports.get(file) ?? []) if (imports.has(from)) visit(from, [...path, file]);
+      left.add(file);
     };
     for (const file of files) visit(file, []);
   });
