@@ -1,7 +1,8 @@
 // Owns the 22 dtypes: their names, widths, encodings and the JavaScript array each is handed out as.
 // No other file spells a dtype name; values are described here, not interpreted.
 
-type TypedArrayConstructor =
+/** A class that a tensor's elements can be handed out as. */
+export type TypedArrayConstructor =
   | BigInt64ArrayConstructor
   | BigUint64ArrayConstructor
   | Float32ArrayConstructor

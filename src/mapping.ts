@@ -6,7 +6,7 @@ import { getSystemErrorName } from 'node:util';
 
 import { type MappingHandle, type NativeBinding, nativeBinding } from './binding.js';
 import { type ConversionOptions, closedFault } from './conversion.js';
-import type { Dtype } from './dtype.js';
+import type { Dtype, TensorData, TypedArrayConstructor } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { type FileRuns, overlapFault } from './gathering.js';
 import { convertOnThreads } from './mapped-conversion.js';
@@ -67,10 +67,15 @@ export class MappedSource implements Source {
   }
 
   bytes(begin: number, end: number): Uint8Array {
+    return this.array(begin, end, Uint8Array) as Uint8Array;
+  }
+
+  array(begin: number, end: number, type: TypedArrayConstructor): TensorData {
     const k = this.#segmentOf(begin);
     const from = this.#plan.begin[k]!;
     const to = this.#plan.end[k]!;
-    if (to - from > MAX_BUFFER_LENGTH) return this.#part(begin, end);
+    const length = (end - begin) / type.BYTES_PER_ELEMENT;
+    if (to - from > MAX_BUFFER_LENGTH) return new type(this.#part(begin, end), (begin - from) % WIDEST, length);
     let buffer = this.#segments[k];
     // A length of 0: the user has moved the buffer elsewhere, which keeps its own share of the mapping.
     if (buffer === undefined || buffer.byteLength === 0) {
@@ -78,7 +83,7 @@ export class MappedSource implements Source {
       buffer = this.#create(from, to);
       this.#segments[k] = buffer;
     }
-    return new Uint8Array(buffer, begin - from, end - begin);
+    return new type(buffer, begin - from, length);
   }
 
   byteOffsetOf(begin: number): number {
@@ -155,7 +160,8 @@ export class MappedSource implements Source {
     return low;
   }
 
-  #part(begin: number, end: number): Uint8Array {
+  /** A buffer that begins as far before a range as the range lies after a multiple of the widest element. */
+  #part(begin: number, end: number): ArrayBuffer {
     const from = begin - ((begin - this.#plan.begin[this.#segmentOf(begin)]!) % WIDEST);
     // Looked through only when there are twice as many as were left the last time: each costs a constant in the mean.
     if (this.#parts.length >= this.#mostParts) {
@@ -164,7 +170,7 @@ export class MappedSource implements Source {
     }
     const buffer = this.#create(from, end);
     this.#parts.push(new WeakRef(buffer));
-    return new Uint8Array(buffer, begin - from, end - begin);
+    return buffer;
   }
 
   #create(begin: number, end: number): ArrayBuffer {

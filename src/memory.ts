@@ -3,7 +3,7 @@
 
 import { allocateBytes, allocateFloats } from './allocation.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
-import type { Dtype } from './dtype.js';
+import type { Dtype, TensorData, TypedArrayConstructor } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, overlapFault, overlaps } from './gathering.js';
 import type { Protection, Source } from './source.js';
@@ -27,6 +27,15 @@ export class MemorySource implements Source {
   bytes(begin: number, end: number): Uint8Array {
     this.requireIntact();
     return new Uint8Array(this.#bytes.buffer, this.#byteOffset + begin, end - begin);
+  }
+
+  array(begin: number, end: number, type: TypedArrayConstructor): TensorData {
+    this.requireIntact();
+    return new type(
+      this.#bytes.buffer as ArrayBuffer,
+      this.#byteOffset + begin,
+      (end - begin) / type.BYTES_PER_ELEMENT,
+    );
   }
 
   populate(): undefined {}

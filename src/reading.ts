@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { allocateBytes, allocateFloats } from './allocation.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
-import { bitsOf, type Dtype } from './dtype.js';
+import { bitsOf, type Dtype, type TensorData, type TypedArrayConstructor } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, rowsOf, splitRuns } from './gathering.js';
 import type { Protection, Source } from './source.js';
@@ -97,6 +97,11 @@ export class ReadingSource implements Source {
 
   bytes(begin: number, end: number): Uint8Array {
     return readRangeSync(this.#held.descriptor, begin, end);
+  }
+
+  array(begin: number, end: number, type: TypedArrayConstructor): TensorData {
+    const { buffer, byteOffset } = this.bytes(begin, end);
+    return new type(buffer as ArrayBuffer, byteOffset, (end - begin) / type.BYTES_PER_ELEMENT);
   }
 
   byteOffsetOf(): number {

@@ -2,7 +2,7 @@
 // Refuses to know what the bytes mean.
 
 import type { ConversionOptions } from './conversion.js';
-import type { Dtype } from './dtype.js';
+import type { Dtype, TensorData, TypedArrayConstructor } from './dtype.js';
 import type { FileRuns } from './gathering.js';
 
 /** Where the bytes of a file come from. */
@@ -24,6 +24,8 @@ export interface Source {
    * file has become shorter, CLOSED when the memory is gone.
    */
   bytes(begin: number, end: number): Uint8Array;
+  /** The same as elements of a class, whose size divides both the length and `byteOffsetOf(begin)`. */
+  array(begin: number, end: number, type: TypedArrayConstructor): TensorData;
   /** The byteOffset that `bytes` has for a range that starts at `begin`; reads nothing. */
   byteOffsetOf(begin: number): number;
   /**

@@ -154,7 +154,7 @@ export class TensorView<D extends Dtype = Dtype> {
       this.#file.requireSource();
       return kept;
     }
-    const data = this.#typed();
+    const data = this.#typed(this.#file.requireSource());
     this.#data = data;
     return data;
   }
@@ -338,9 +338,14 @@ export class TensorView<D extends Dtype = Dtype> {
     return source.bytes(offset + this.#begin, offset + this.#end);
   }
 
-  #typed(): DataOf<D> {
+  #typed(source: Source): DataOf<D> {
     const array = arrayOf(this.dtype);
     const elementSize = array.BYTES_PER_ELEMENT;
+    if (this.isView && this.byteLength <= source.maxLength) {
+      // Not by way of `bytes`: one array is made instead of two.
+      const from = this.#file.header.dataOffset + this.#begin;
+      return this.#explained(() => source.array(from, from + this.byteLength, array)) as DataOf<D>;
+    }
     let bytes = this.bytes;
     if (bytes.byteOffset % elementSize !== 0) {
       if (this.#file.misaligned === 'error') throw this.#misaligned(elementSize);
