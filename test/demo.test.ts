@@ -42,11 +42,12 @@ describe('the demo', () => {
     expect(stdout).toMatch(/^model\.embed_tokens\.weight +BF16 +\[1024, 192\] /m);
     expect(stdout).toContain('… and 28 more\nTotal: 38 tensors\n');
     expect(stdout).toMatch(/^Loaded in \d+ ms: /m);
-    expect(stdout).toMatch(/^In the beginning God\S? .{40}/m);
-    expect(stdout).toMatch(/^prompt +9 tokens, \d+ ms/m);
+    expect(stdout).toMatch(/^And it came to pass, .{40}/m);
+    expect(stdout).toMatch(/^prompt +6 tokens, \d+ ms/m);
     expect(stdout).toMatch(/^written +\d+ tokens, \d+ tokens per second$/m);
     expect(stdout).toMatch(/^mapped +3,463 KiB, 2 files, as copy-on-write$/m);
     if (LINUX) {
+      expect(stdout).toMatch(/^Loaded in .*; 0 KiB of the weights are in this process$/m);
       const resident = Number(/^resident +([\d,]+) KiB/m.exec(stdout)?.[1]?.replaceAll(',', ''));
       expect(resident).toBeGreaterThan(3000);
       expect(resident).toBeLessThan(3600);
@@ -57,7 +58,7 @@ describe('the demo', () => {
     const { status, stdout } = await demo([], { SAFETENSORS_BACKEND: 'read' });
     expect(status).toBe(0);
     expect(stdout).toContain("not mapped but read when used (backend 'read')");
-    expect(stdout).not.toContain('resident');
+    expect(stdout).not.toMatch(/^resident/m);
   });
 
   it('continues a prompt of the user', async () => {

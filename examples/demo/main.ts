@@ -16,9 +16,9 @@ import { residentBytes } from './resident.js';
 import { kibibytes, perSecond, printable, printableText } from './text.js';
 
 const OWN_MODEL = fileURLToPath(new URL('../../examples/models/kjv-llama', import.meta.url));
-const OWN_PROMPT = 'In the beginning God';
+const OWN_PROMPT = 'And it came to pass';
 /** The same seed writes the same text, on the same processor at least. */
-const WRITING = { maxTokens: 160, temperature: 0.7, topK: 40, seed: 4 };
+const WRITING = { maxTokens: 110, temperature: 0.6, topK: 40, seed: 7 };
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -34,9 +34,10 @@ async function demo(path: string, prompt: string): Promise<number> {
   const start = performance.now();
   const model = await loadModel(path); // headers are read and checked; no weight is
   try {
-    say(
-      `\nLoaded in ${(performance.now() - start).toFixed(0)} ms: headers, configuration, tokenizer. No weight is read yet.\n`,
-    );
+    const took = (performance.now() - start).toFixed(0);
+    const resident = residentOf(model);
+    const weights = resident === undefined ? '' : `; ${kibibytes(resident)} of the weights are in this process`;
+    say(`\nLoaded in ${took} ms: headers, configuration, tokenizer${weights}\n`);
     await write(model, prompt);
   } finally {
     model.close();
@@ -56,9 +57,9 @@ async function write(model: LlamaModel, prompt: string): Promise<void> {
     first ??= performance.now();
     process.stdout.write(printableText(step.value.text));
   }
-  const { tokens, promptTokens } = step.value;
+  const { tokens, promptTokens, reason } = step.value;
   const end = performance.now();
-  say('\n');
+  say(reason === 'end' ? '' : ' …\n');
   if (first !== undefined) {
     say(`prompt      ${promptTokens} tokens, ${(first - start).toFixed(0)} ms; brings in the weights`);
     say(`written     ${tokens} tokens, ${perSecond(tokens - 1, end - first)} tokens per second`);
@@ -68,9 +69,13 @@ async function write(model: LlamaModel, prompt: string): Promise<void> {
     return;
   }
   say(`mapped      ${kibibytes(weights.byteLength)}, ${weights.shards.length} files, as ${weights.protection}`);
-  const resident = residentBytes(weights.shards.map((shard) => shard.path));
+  const resident = residentOf(model);
   if (resident !== undefined)
     say(`resident    ${kibibytes(resident)} in whole pages, by the kernel's count for this process`);
+}
+
+function residentOf({ weights }: LlamaModel): number | undefined {
+  return residentBytes(weights.shards.map((shard) => shard.path));
 }
 
 function report(error: unknown): number {
