@@ -68,8 +68,8 @@ export class SafeTensorsModel extends TensorMap {
   readonly size: number;
   /** Length of all files together, in bytes. */
   readonly byteLength: number;
-  /** Of the first shard. */
-  readonly fileSystem: FileSystem;
+  /** Of the first shard; undefined for a model without any. */
+  readonly fileSystem: FileSystem | undefined;
   readonly #index: ShardIndex | undefined;
   readonly #identified: readonly Identified[];
   readonly #options: ResolvedOptions;
@@ -91,7 +91,7 @@ export class SafeTensorsModel extends TensorMap {
     this.size = index?.weightMap.size ?? shards[0]!.header.size;
     this.byteLength = shards.reduce((sum, shard) => sum + shard.header.byteLength, 0);
     this.#index = index;
-    this.fileSystem = shards[0]!.fileSystem;
+    this.fileSystem = shards[0]?.fileSystem;
     this.#identified = shards;
     this.#options = options;
     this.#open = new Array(shards.length);
