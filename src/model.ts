@@ -14,7 +14,6 @@ import { type PrefetchOptions, type PrefetchPart, prefetchOptions, prefetchParts
 import { type SafeTensors, sourceOf } from './safetensors.js';
 import { namesOf, rangesOf, type TensorNames } from './selection.js';
 import { parseShardIndex, type ShardIndex } from './shard-index.js';
-import { lengthOf } from './source.js';
 import { notFound } from './suggestions.js';
 import type { TensorView } from './tensor.js';
 import { type Residency, TensorMap } from './tensor-map.js';
@@ -161,10 +160,11 @@ export class SafeTensorsModel extends TensorMap {
   /** Shards that are not mapped yet are, off the event loop, when their turn comes. */
   async prefetch(names?: TensorNames, options: PrefetchOptions = {}): Promise<void> {
     const resolved = prefetchOptions(options);
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
-    const parts = wanted.map(({ position, ranges }): PrefetchPart => {
-      const { path, fileSystem } = this.#identified[position]!;
+    const parts = wanted.map(([position, list]): PrefetchPart => {
+      const { path, fileSystem, header } = this.#identified[position]!;
+      const ranges = rangesOf(header, list);
       return { path, fileSystem, ranges, open: async () => sourceOf(await this.#fileAsync(position)) };
     });
     await prefetchParts(parts, resolved);
@@ -172,24 +172,24 @@ export class SafeTensorsModel extends TensorMap {
 
   /** Maps the shards that it asks for, as a first use does. */
   residency(names?: TensorNames): Residency {
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
+    let bytes = 0;
     let residentBytes: number | undefined = 0;
-    for (const { position, ranges } of wanted) {
-      const found = sourceOf(this.#file(position)).residentBytes(ranges);
-      residentBytes = found === undefined || residentBytes === undefined ? undefined : residentBytes + found;
+    for (const [position, list] of wanted) {
+      const found = this.#file(position).residency(list);
+      bytes += found.bytes;
+      if (residentBytes !== undefined && found.residentBytes !== undefined) residentBytes += found.residentBytes;
+      else residentBytes = undefined;
     }
-    return { bytes: wanted.reduce((sum, { ranges }) => sum + lengthOf(ranges), 0), residentBytes };
+    return { bytes, residentBytes };
   }
 
   /** Shards that are not mapped stay as they are. */
   evict(names?: TensorNames): void {
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
-    for (const { position, ranges } of wanted) {
-      const file = this.#open[position];
-      if (file !== undefined) sourceOf(file).evict(ranges);
-    }
+    for (const [position, list] of wanted) this.#open[position]?.evict(list);
   }
 
   close(): void {
@@ -231,18 +231,17 @@ export class SafeTensorsModel extends TensorMap {
     return this.#open[position];
   }
 
-  /** The shards that hold the tensors named, with their ranges. */
-  #rangesOf(names: readonly string[] | undefined): { readonly position: number; readonly ranges: readonly number[] }[] {
-    const byShard = new Map<number, string[] | undefined>();
-    if (names === undefined && this.#index === undefined) byShard.set(0, undefined);
-    for (const name of byShard.size > 0 ? [] : (names ?? this.keys())) {
-      const shard = this.#requireShard(name);
-      const list = byShard.get(shard);
-      if (list === undefined) byShard.set(shard, [name]);
+  /** The names that each shard holds, in order of shards; undefined for all of a shard. */
+  #byShard(names: readonly string[] | undefined): [position: number, names: string[] | undefined][] {
+    if (names === undefined && this.#index === undefined) return this.shards.length === 0 ? [] : [[0, undefined]];
+    const lists = new Map<number, string[]>();
+    for (const name of names ?? this.keys()) {
+      const position = this.#requireShard(name);
+      const list = lists.get(position);
+      if (list === undefined) lists.set(position, [name]);
       else list.push(name);
     }
-    const shards = [...byShard].sort(([a], [b]) => a - b);
-    return shards.map(([position, list]) => ({ position, ranges: rangesOf(this.shards[position]!.header, list) }));
+    return [...lists].sort(([a], [b]) => a - b);
   }
 }
 
