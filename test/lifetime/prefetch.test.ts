@@ -227,7 +227,7 @@ describe.runIf(linux)('eviction', () => {
       data[data.length - 1] = 43;
       file.evict();
       report([full - resident() > 100, data[2 ** 20], data[data.length - 1], data[0], data.length]);
-      report(file.residency().residentBytes < 2 ** 20);
+      report(file.residency().residentBytes < 16 * 2 ** 20);
       await file.prefetch('t3');
       report([data[2 ** 20], file.residency('t3').residentBytes === data.byteLength]);
       file.close();
