@@ -1,13 +1,13 @@
-// Owns a model of one or many files: finding its shards, checking that they fit the index, mapping each on first use.
+// Owns a model of one or many files as one map of names to tensors, and the mapping of each file on first use.
 // Refuses a model whose index and shards disagree; bytes and views are the single file's affair.
 
-import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 
 import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
-import type { Header, TensorInfo } from './header.js';
-import { compareNatural } from './natural.js';
+import type { TensorInfo } from './header.js';
+import { findInDirectory, type IdentifiedShard, readShards, requireAgreement, type Shard } from './model-files.js';
 import { type Identified, openIdentified, openIdentifiedAsync, pathOf, readIdentified, readIndex } from './open.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
 import { type PrefetchOptions, type PrefetchPart, prefetchOptions, prefetchParts } from './prefetch.js';
@@ -17,23 +17,6 @@ import { parseShardIndex, type ShardIndex } from './shard-index.js';
 import { notFound } from './suggestions.js';
 import type { TensorView } from './tensor.js';
 import { type Residency, TensorMap } from './tensor-map.js';
-
-/** Headers are read this many at a time, so that a thousand shards need no thousand descriptors. */
-const READ_AT_ONCE = 8;
-
-const INDEX_SUFFIX = '.safetensors.index.json';
-const FILE_SUFFIX = '.safetensors';
-
-/** Names that an index or a lone file has by convention, preferred where a directory holds several. */
-const USUAL_NAMES = ['model', 'diffusion_pytorch_model', 'pytorch_model', 'adapter_model'];
-
-/** One file of a model. */
-export interface Shard {
-  /** File name, as the index gives it. */
-  readonly file: string;
-  readonly path: string;
-  readonly header: Header;
-}
 
 /**
  * Opens a model: a directory (its index, else its single .safetensors file), an index, or a file. Reads and checks every
@@ -243,95 +226,4 @@ export class SafeTensorsModel extends TensorMap {
     }
     return [...lists].sort(([a], [b]) => a - b);
   }
-}
-
-type IdentifiedShard = Shard & Identified;
-
-async function readShards(
-  directory: string,
-  index: ShardIndex,
-  options: OpenOptions | undefined,
-): Promise<IdentifiedShard[]> {
-  const shards: IdentifiedShard[] = new Array(index.shards.length);
-  let next = 0;
-  const worker = async () => {
-    try {
-      while (next < index.shards.length) {
-        const position = next++;
-        shards[position] = await readShard(directory, index.shards[position]!, options);
-      }
-    } finally {
-      next = index.shards.length; // the first failure ends the others as well
-    }
-  };
-  // Waits for all: a model that has failed to open must not go on reading.
-  const ends = await Promise.allSettled(Array.from({ length: READ_AT_ONCE }, worker));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return shards;
-}
-
-async function readShard(directory: string, file: string, options: OpenOptions | undefined): Promise<IdentifiedShard> {
-  const path = join(directory, file);
-  try {
-    return { file, path, ...(await readIdentified(path, options)) };
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-    throw new SafeTensorsError(
-      'SHARD_MISSING',
-      `the index names the shard ${quote(file)}, which is not in ${quote(directory)}`,
-      {
-        path,
-        isFormatError: true,
-        cause,
-      },
-    );
-  }
-}
-
-/** Every tensor of the index must be in its shard, and in no other. */
-function requireAgreement(index: ShardIndex, shards: readonly Shard[], path: string): void {
-  for (const [name, position] of index.weightMap) {
-    if (shards[position]!.header.has(name)) continue;
-    throw new SafeTensorsError(
-      'INVALID_INDEX',
-      `${quote(path)}: tensor ${quote(name)} should be in shard ${quote(shards[position]!.file)}, which lacks it`,
-      { path, tensor: name, isFormatError: true },
-    );
-  }
-  shards.forEach((shard, position) => {
-    for (const name of shard.header.keys()) {
-      const other = index.weightMap.get(name);
-      if (other === undefined || other === position) continue;
-      throw new SafeTensorsError(
-        'INVALID_INDEX',
-        `${quote(path)}: tensor ${quote(name)} is in two shards, ${quote(shards[other]!.file)} and ${quote(shard.file)}`,
-        { path, tensor: name, isFormatError: true },
-      );
-    }
-  });
-}
-
-/** The index of a directory, else its single file. */
-async function findInDirectory(directory: string): Promise<string> {
-  const names = (await readdir(directory)).sort(compareNatural);
-  for (const suffix of [INDEX_SUFFIX, FILE_SUFFIX]) {
-    const found = names.filter((name) => name.endsWith(suffix));
-    const usual = USUAL_NAMES.map((name) => name + suffix).find((name) => found.includes(name));
-    if (found.length === 1 || usual !== undefined) return join(directory, usual ?? found[0]!);
-    if (found.length > 1) throw undecided(directory, `${found.length} candidates: ${listed(found)}`);
-  }
-  throw undecided(directory, names.length === 0 ? 'it is empty' : `no *${FILE_SUFFIX} among ${listed(names)}`);
-}
-
-function undecided(directory: string, why: string): SafeTensorsError {
-  return new SafeTensorsError(
-    'MODEL_NOT_FOUND',
-    `${quote(directory)} does not say which model to open: ${why}. Give the path of a file or an index`,
-    { path: directory },
-  );
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map(quote).join(', ');
-  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
 }
