@@ -65,6 +65,8 @@ class Mapping final : private Chore {
   std::uint8_t* const data_;
   const std::size_t size_;
   const Protection protection_;
+  // Bytes that the reaper has unmapped, from the first on.
+  std::size_t unmapped_ = 0;
   // Set while the reaper is to drop pages, which it does for a share of its own. Else it is to unmap.
   std::shared_ptr<Mapping> dropping_;
 };

@@ -77,7 +77,7 @@ Mapping::Mapping(std::uint8_t* data, std::size_t size, Protection protection)
 
 Mapping::~Mapping() {
   // Fails only for arguments that mmap did not return (munmap(2), EINVAL).
-  munmap(data_, size_);
+  if (unmapped_ < size_) munmap(data_ + unmapped_, size_ - unmapped_);
   live_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -101,7 +101,12 @@ void Mapping::Run() {
   });
   // May be the last share, and then comes back here to be unmapped. Moved out first, since that ends this object.
   const std::shared_ptr<Mapping> share = std::move(dropping_);
-  if (share == nullptr) delete this;
+  if (share != nullptr) return;
+  // Empty, but for its page tables: 64 GiB of those are long enough to be noticed, too.
+  InPieces(size_, [this](std::size_t offset, std::size_t length) {
+    if (unmapped_ == offset && munmap(data_ + offset, length) == 0) unmapped_ += length;
+  });
+  delete this;
 }
 
 void Mapping::DropPages() const {

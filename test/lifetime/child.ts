@@ -38,6 +38,10 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 // Finalisers run a turn of the event loop after the collection that finds their objects.
 const collect = async () => { for (let i = 0; i < 10; i++) { gc(); await turn(); } };
 const maps = (name) => readFileSync('/proc/self/maps', 'utf8').split('\\n').filter((line) => line.endsWith(name)).length;
+// What another thread is about to do: waited for, without end if it does not come, and then the child is killed.
+const until = async (done) => { while (!done()) await sleep(1); };
+const resident = (kind) => Number(new RegExp(kind + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
+const threads = () => readdirSync('/proc/self/task').length;
 const descriptors = () => readdirSync('/proc/self/fd').length;
 const inWorker = (source, ...args) => new Worker(
   'import * as st from ' + JSON.stringify(${JSON.stringify(new URL('index.js', DIST).href)}) + ';'
