@@ -18,7 +18,7 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F0', files: ['dtype', 'errors', 'natural'] },
   { floor: 'F0', files: ['host'] },
   { floor: 'F1', column: 'memory', files: ['binding'] },
-  { floor: 'F2', column: 'memory', files: ['allocation', 'gathering', 'convert'] },
+  { floor: 'F2', column: 'memory', files: ['allocation', 'gathering', 'convert', 'held-ranges'] },
   { floor: 'F2', column: 'memory', files: ['conversion'] },
   { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion'] },
   { floor: 'F2', column: 'memory', files: ['mapping', 'memory', 'reading'] },

@@ -107,7 +107,7 @@ describe.runIf(linux)('a large mapping', () => {
   it('may be closed by a worker that alone has loaded the addon, and ends', async () => {
     const source = `
       const loop = "const file = st.openSync(path); for (const { data } of file.values()) for (let i = 0; i < data.length; i += 1024) data[i] = 1; if (workerData[1]) file.close();";
-      for (let round = 0; round < 6; round++) await ended(inWorker(loop, round % 2 === 0));
+      for (let round = 0; round < 4; round++) await ended(inWorker(loop, round % 2 === 0));
       await until(() => maps('large.safetensors') === 0);
       report(liveMappings());`;
     expect(await reported(source)).toEqual([0]);
