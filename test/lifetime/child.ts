@@ -29,7 +29,7 @@ export interface Ended {
 const PRELUDE = `
 import * as st from ${JSON.stringify(new URL('index.js', DIST).href)};
 import { liveMappings } from ${JSON.stringify(new URL('mapping.js', DIST).href)};
-import { readFileSync, readdirSync, writeFileSync, writeSync, truncateSync, renameSync, unlinkSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync, writeFileSync, writeSync, truncateSync, renameSync, unlinkSync } from 'node:fs';
 import { Worker, markAsUntransferable } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
 const [path] = process.argv.slice(1);
@@ -40,8 +40,8 @@ const collect = async () => { for (let i = 0; i < 10; i++) { gc(); await turn();
 const maps = (name) => readFileSync('/proc/self/maps', 'utf8').split('\\n').filter((line) => line.endsWith(name)).length;
 // What another thread is about to do: waited for, without end if it does not come, and then the child is killed.
 const until = async (done) => { while (!done()) await sleep(1); };
-const resident = (kind) => Number(new RegExp(kind + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
-const threads = () => readdirSync('/proc/self/task').length;
+const statusBytes = (kind) => Number(new RegExp(kind + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
+const threadCount = () => readdirSync('/proc/self/task').length;
 const descriptors = () => readdirSync('/proc/self/fd').length;
 const inWorker = (source, ...args) => new Worker(
   'import * as st from ' + JSON.stringify(${JSON.stringify(new URL('index.js', DIST).href)}) + ';'
@@ -59,10 +59,11 @@ export function run(
   path: string,
   env: NodeJS.ProcessEnv = {},
   launcher: readonly string[] = [],
+  timeout = 60_000,
 ): Promise<Ended> {
   const [command, ...args] = [...launcher, process.execPath, ...argumentsFor(source, path)];
   return new Promise((resolve) => {
-    const child = execFile(command!, args, { env: { ...process.env, ...env }, timeout: 60_000 }, (_, out, err) => {
+    const child = execFile(command!, args, { env: { ...process.env, ...env }, timeout }, (_, out, err) => {
       const lines = out.split('\n').filter((line) => line !== '');
       const reported = lines.map((line) => JSON.parse(line) as unknown);
       resolve({ code: child.exitCode, signal: child.signalCode, reported, stderr: err });

@@ -185,18 +185,6 @@ describe('close', () => {
 });
 
 describe('nothing is left behind', () => {
-  it.runIf(linux)('by 2,000 rounds of open, view and close', async () => {
-    const source = `
-      const round = () => { const file = st.openSync(path); file.tensor('t0').data[0]; file.close(); };
-      round();
-      await collect();
-      const before = descriptors();
-      for (let i = 0; i < 2000; i++) { round(); if (i % 100 === 0) await turn(); }
-      await collect();
-      report([liveMappings(), maps('small.safetensors'), descriptors() - before]);`;
-    expect(await reported(source)).toEqual([[0, 0, 0]]);
-  });
-
   it.runIf(linux)('by files that are dropped without close, read ones included', async () => {
     const source = `
       st.openSync(path, { backend: 'read' }).close();

@@ -17,7 +17,7 @@ beforeAll(() => writeSparse(path, floats(4, 4 * MiB)));
 // A written page is the process's own, always 4 KiB, and takes long to give back: 64 MiB of them several milliseconds.
 const PRELUDE = `
   const SIZE = 64 * 2 ** 20;
-  const mine = () => resident('RssAnon');
+  const mine = () => statusBytes('RssAnon');
   const dirty = (file) => { for (const tensor of file.values()) for (let i = 0; i < tensor.length; i += 1024) tensor.data[i] = 1; };
   const openDirty = () => { const file = st.openSync(path); dirty(file); return file; };
 `;
@@ -31,7 +31,7 @@ async function reported(source: string): Promise<unknown[]> {
 describe.runIf(linux)('a large mapping', () => {
   it('is given back by another thread, after close() has returned; then both are gone', async () => {
     const source = `
-      const before = threads();
+      const before = threadCount();
       let seen = false;
       // The other thread may have done it all before this one looks, if the machine is busy; not always.
       for (let round = 0; round < 20 && !seen; round++) {
@@ -43,14 +43,14 @@ describe.runIf(linux)('a large mapping', () => {
         await collect();
         await until(() => liveMappings() === 0);
       }
-      await until(() => threads() <= before);
+      await until(() => threadCount() <= before);
       report([seen, maps('large.safetensors')]);`;
     expect(await reported(source)).toEqual([[true, 0]]);
   });
 
   it('is so too if it is collected', async () => {
     const source = `
-      const before = threads();
+      const before = threadCount();
       let seen = false;
       for (let round = 0; round < 20 && !seen; round++) {
         openDirty();
@@ -59,11 +59,11 @@ describe.runIf(linux)('a large mapping', () => {
           gc();
           // The finalisers have run by the end of a turn: that a thread more is there is seen only then.
           await turn();
-          seen ||= threads() > before && mine() > full - SIZE / 2;
+          seen ||= threadCount() > before && mine() > full - SIZE / 2;
         }
         await until(() => liveMappings() === 0);
       }
-      await until(() => threads() <= before);
+      await until(() => threadCount() <= before);
       report([seen, maps('large.safetensors')]);`;
     expect(await reported(source)).toEqual([[true, 0]]);
   });
@@ -145,7 +145,7 @@ it.runIf(hasPrlimit)('without a thread to be had, a mapping is given back there 
     files[1] = undefined;
     const full = mine();
     // Room for some memory, not for the stack of a thread.
-    const limit = resident('VmSize') + 6 * 2 ** 20;
+    const limit = statusBytes('VmSize') + 6 * 2 ** 20;
     execFileSync('prlimit', ['--pid', String(process.pid), '--as=' + limit + ':']);
     files[0].close();
     report(mine() < full - SIZE * 0.9);
