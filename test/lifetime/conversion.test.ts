@@ -38,7 +38,11 @@ beforeAll(() => {
 const PRELUDE = `
   import { nativeBinding } from ${JSON.stringify(new URL('../../dist/binding.js', import.meta.url).href)};
   const HALF = 2 ** -127;
-  const right = (floats, length) => floats.length === length && floats.every((value) => value === HALF);
+  // A loop, since 'every' takes several times as long for 16 million elements.
+  const right = (floats, length) => {
+    for (let i = 0; i < length; i++) if (floats[i] !== HALF) return false;
+    return floats.length === length;
+  };
   const codeOf = (promise) => promise.then(() => 'done', (error) => error.code ?? error.name);
 `;
 
