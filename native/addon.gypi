@@ -72,19 +72,22 @@
           'sources': [
             '<(native)/mapping_win32.cc',
             '<(native)/prefetch_win32.cc',
+            '<(native)/reaper_win32.cc',
             '<(native)/residency_win32.cc',
           ],
         }, {
           'sources': [
             '<(native)/mapping_posix.cc',
             '<(native)/prefetch_posix.cc',
+            '<(native)/reaper_posix.cc',
             '<(native)/residency_posix.cc',
           ],
         }],
         ['OS=="linux"', {
           'sources': ['<(native)/glibc_single_threaded.cc'],
-          # Every symbol is bound at load, so that a system too old for the addon says so at once.
-          'ldflags': ['-Wl,-z,relro,-z,now', '-Wl,--as-needed', '-Wl,--gc-sections'],
+          # Every symbol is bound at load, so that a system too old for the addon says so at once. Once loaded it stays: the
+          # reaper's thread may outlive the worker that had it loaded.
+          'ldflags': ['-Wl,-z,relro,-z,now,-z,nodelete', '-Wl,--as-needed', '-Wl,--gc-sections'],
         }],
       ],
     },

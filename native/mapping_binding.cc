@@ -174,8 +174,9 @@ Napi::Value ReleaseMapping(const Napi::CallbackInfo& info) {
   if (share == nullptr || share->mapping == nullptr) return info.Env().Undefined();
   const bool drop_pages = info[1].IsBoolean() && info[1].As<Napi::Boolean>().Value();
   // Buffers that are still known to somebody keep the mapping, not its pages.
-  if (drop_pages && share->mapping.use_count() > 1) share->mapping->DropPages();
-  share->mapping.reset();
+  std::shared_ptr<Mapping> mapping = std::move(share->mapping);
+  share->mapping = nullptr;
+  if (drop_pages && mapping.use_count() > 1) Mapping::DropPagesLater(std::move(mapping));
   return info.Env().Undefined();
 }
 

@@ -60,6 +60,13 @@ Mapping::~Mapping() {
   live_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void Mapping::Retire(Mapping* mapping) { delete mapping; }
+
+void Mapping::DropPagesLater(std::shared_ptr<Mapping> mapping) { mapping->DropPages(); }
+
+// Nothing is handed over here.
+void Mapping::Run() {}
+
 void Mapping::DropPages() const {
   // Unlocking what is not locked takes the pages out of the working set (VirtualUnlock, "Remarks"); written ones stay.
   VirtualUnlock(data_, size_);
@@ -83,7 +90,7 @@ Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted
     UnmapViewOfFile(pages);
     return {nullptr, ENOMEM};
   }
-  return {std::shared_ptr<Mapping>(mapping), 0};
+  return {std::shared_ptr<Mapping>(mapping, Retire), 0};
 }
 
 void Mapping::Populate(std::size_t /*offset*/, std::size_t /*length*/) const {}

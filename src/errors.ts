@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'TENSOR_NOT_FOUND'
   | 'INVALID_SLICE'
   | 'MISALIGNED'
+  | 'READ_FAILED'
   | 'BUFFER_TOO_LARGE'
   | 'CLOSED'
   | 'NOT_A_REGULAR_FILE'

@@ -1,5 +1,5 @@
 // Owns a file that is read piece by piece: every range is one exact read into memory of its own.
-// Refuses a range that the file no longer has.
+// Refuses a range that the file no longer has, and to read one twice while its bytes are in use.
 
 import { constants } from 'node:buffer';
 import { closeSync, read, readSync } from 'node:fs';
@@ -9,7 +9,9 @@ import { allocateBytes, allocateFloats } from './allocation.js';
 import { optionalBinding } from './binding.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import { bitsOf, type Dtype, type TensorData, type TypedArrayConstructor } from './dtype.js';
-import { type FileRuns, gatherWithin, rowsOf, splitRuns } from './gathering.js';
+import { SafeTensorsError } from './errors.js';
+import { type FileRuns, gatherWithin, overlapFault, overlaps, rowsOf, splitRuns } from './gathering.js';
+import { HeldRanges } from './held-ranges.js';
 import { readAhead, shortened } from './read-ahead.js';
 import type { Protection, Source } from './source.js';
 
@@ -31,7 +33,7 @@ const MOST_CONVERTED = 3 * 2 ** 21;
 
 // A file that is dropped without close() must not keep its descriptor.
 const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
-  if (held.descriptor >= 0) closeSync(held.descriptor);
+  release(held);
 });
 
 const readAsync = promisify(read);
@@ -67,6 +69,25 @@ export async function readRange(
   return target;
 }
 
+/** Gives a descriptor back. Nothing was written through it, so a failure to close it loses nothing. */
+function release(held: { descriptor: number }): void {
+  const { descriptor } = held;
+  held.descriptor = -1;
+  if (descriptor < 0) return;
+  try {
+    closeSync(descriptor);
+  } catch {
+    // The system has taken it back all the same (close(2)).
+  }
+}
+
+/** What the system refused to read, as an error of this library; others pass as they are. */
+function readFault(cause: unknown, begin: number, end: number): unknown {
+  if (!(cause instanceof Error) || (cause as NodeJS.ErrnoException).syscall === undefined) return cause;
+  const message = `bytes [${begin}, ${end}) of the file cannot be read: ${cause.message}`;
+  return new SafeTensorsError('READ_FAILED', message, { cause });
+}
+
 /** How many rows to read at once, each `step` bytes from the next and itself spread over `span`; 1: look inside it. */
 function rowsTogether(step: number, rowBytes: number, span: number): number {
   const near = step <= Math.max(rowBytes * WIDEST_GAP, NEAR_BYTES);
@@ -79,6 +100,7 @@ export class ReadingSource implements Source {
   readonly aliases = false;
   readonly maxLength = constants.MAX_LENGTH;
   readonly #held: { descriptor: number };
+  readonly #ranges = new HeldRanges();
   /** Reads under way off the event loop. */
   #reads = 0;
   #closed = false;
@@ -90,7 +112,7 @@ export class ReadingSource implements Source {
   }
 
   bytes(begin: number, end: number): Uint8Array {
-    return readRangeSync(this.#held.descriptor, begin, end);
+    return this.#ranges.find(begin, end) ?? this.#ranges.hold(begin, end, this.#read(begin, end));
   }
 
   array(begin: number, end: number, type: TypedArrayConstructor): TensorData {
@@ -106,7 +128,14 @@ export class ReadingSource implements Source {
     const [count] = runs.counts;
     if (count === undefined) {
       const from = begin + runs.offset;
-      readRangeSync(this.#held.descriptor, from, from + runs.runBytes, target.subarray(0, runs.runBytes));
+      const to = from + runs.runBytes;
+      const held = this.#ranges.find(from, to);
+      if (held === undefined) {
+        this.#readInto(from, to, target.subarray(0, runs.runBytes));
+      } else {
+        if (overlaps(held, target)) throw overlapFault();
+        target.set(held);
+      }
       return;
     }
     const first = rowsOf(runs, 0, 1);
@@ -115,11 +144,16 @@ export class ReadingSource implements Source {
       const piece = rowsOf(runs, row, Math.min(rows, count - row));
       const part = target.subarray(row * first.byteLength, row * first.byteLength + piece.byteLength);
       if (rows === 1) this.gather(begin, piece, part);
-      else gatherWithin(this.bytes(begin + piece.minByte, begin + piece.maxByte), piece, part);
+      else gatherWithin(this.#read(begin + piece.minByte, begin + piece.maxByte), piece, part);
     }
   }
 
   convert(begin: number, runs: FileRuns, dtype: Dtype, target: Float32Array): void {
+    const held = this.#heldRun(begin, runs);
+    if (held !== undefined) {
+      convertBytes(dtype, held, target);
+      return;
+    }
     let at = 0;
     for (const piece of splitRuns(runs, MOST_CONVERTED)) {
       const packed = allocateBytes(piece.byteLength);
@@ -137,10 +171,18 @@ export class ReadingSource implements Source {
     count: number,
     options: ConversionOptions,
   ): Promise<Float32Array> {
+    const held = this.#heldRun(begin, runs);
     const target = options.target ?? allocateFloats(count);
+    // Of the whole range, not of a piece: an early one must not be written over what a later one reads.
+    if (held !== undefined && overlaps(held, new Uint8Array(target.buffer, target.byteOffset, target.byteLength)))
+      throw overlapFault();
     await convertInTurns(dtype, runs, target, options.signal, LARGEST_ASYNC_SPAN, async (piece) => {
       if (this.#closed) throw closedFault();
-      const span = await this.#bytesAsync(begin + piece.minByte, begin + piece.maxByte);
+      if (held?.byteLength === runs.runBytes) {
+        return held.subarray(piece.minByte - runs.minByte, piece.maxByte - runs.minByte);
+      }
+      const [from, to] = [begin + piece.minByte, begin + piece.maxByte];
+      const span = await this.#ranges.share(from, to, () => this.#readAsync(from, to));
       if (piece.counts.length === 0) return span;
       const packed = allocateBytes(piece.byteLength);
       gatherWithin(span, piece, packed);
@@ -150,7 +192,7 @@ export class ReadingSource implements Source {
   }
 
   async fill(begin: number, target: Uint8Array): Promise<void> {
-    await this.#bytesAsync(begin, begin + target.byteLength, target);
+    await this.#readAsync(begin, begin + target.byteLength, target);
   }
 
   populate(): undefined {}
@@ -174,8 +216,31 @@ export class ReadingSource implements Source {
 
   requireIntact(): void {}
 
-  #bytesAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
-    return this.#holding(() => readRange(this.#held.descriptor, begin, end, target));
+  /** The bytes of a single run, if somebody holds them. */
+  #heldRun(begin: number, runs: FileRuns): Uint8Array | undefined {
+    return runs.counts.length === 0 ? this.#ranges.find(begin + runs.minByte, begin + runs.maxByte) : undefined;
+  }
+
+  #read(begin: number, end: number): Uint8Array<ArrayBuffer> {
+    const bytes = allocateBytes(end - begin);
+    this.#readInto(begin, end, bytes);
+    return bytes;
+  }
+
+  #readInto(begin: number, end: number, target: Uint8Array): void {
+    try {
+      readRangeSync(this.#held.descriptor, begin, end, target);
+    } catch (cause) {
+      throw readFault(cause, begin, end);
+    }
+  }
+
+  async #readAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
+    try {
+      return await this.#holding(() => readRange(this.#held.descriptor, begin, end, target));
+    } catch (cause) {
+      throw readFault(cause, begin, end);
+    }
   }
 
   /** Reads while the descriptor is kept open. */
@@ -196,10 +261,8 @@ export class ReadingSource implements Source {
 
   /** Closes the descriptor once no read needs it: its number may be another file's the moment after. */
   #release(): void {
-    const { descriptor } = this.#held;
-    if (descriptor < 0 || this.#reads > 0) return;
-    this.#held.descriptor = -1;
+    if (this.#reads > 0) return;
     forgotten.unregister(this);
-    closeSync(descriptor);
+    release(this.#held);
   }
 }

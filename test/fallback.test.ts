@@ -108,6 +108,32 @@ describe('with an addon that does not load', () => {
   });
 });
 
+describe('where the runtime takes no external buffers', () => {
+  it('files are read, with one warning that says so; backend mmap too, which nobody could install', async () => {
+    const { open, openModel, openSync } = await freshLibrary();
+    const { nativeBinding } = await import('../src/binding.js');
+    const refuses = vi.spyOn(nativeBinding(), 'allowsExternalBuffers').mockReturnValue(false);
+    for (const load of [openSync, open]) {
+      using file = await load(PATH);
+      expect([file.backend, file.protection]).toEqual(['read', undefined]);
+      expect(file.tensor('a').data).toEqual(counting(5));
+    }
+    using model = await openModel(PATH);
+    expect([model.tensor('a').length, model.backend]).toEqual([5, 'read']);
+    expect(warnings).toEqual([
+      {
+        code: 'SAFETENSORS_MMAP_READS',
+        message: 'files are read instead of mapped: this runtime takes no external buffers',
+      },
+    ]);
+    using asked = openSync(PATH, { backend: 'mmap' });
+    expect([asked.backend, warnings.length]).toEqual(['read', 1]);
+    refuses.mockRestore();
+    using mapped = openSync(PATH);
+    expect(mapped.backend).toBe('mmap');
+  });
+});
+
 describe('SAFETENSORS_BACKEND', () => {
   it.each([
     ['read', undefined, 'read'],

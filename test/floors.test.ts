@@ -21,7 +21,7 @@ const HOUSE: readonly Layer[] = [
   {
     floor: 'F2',
     column: 'memory',
-    files: ['allocation', 'available-memory', 'gathering', 'convert', 'origin', 'pool', 'read-ahead'],
+    files: ['allocation', 'available-memory', 'gathering', 'convert', 'held-ranges', 'origin', 'pool', 'read-ahead'],
   },
   { floor: 'F2', column: 'memory', files: ['conversion'] },
   { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion', 'mapped-pages'] },

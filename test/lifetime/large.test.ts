@@ -9,12 +9,14 @@ import { floats, writeSparse } from './files.js';
 const folder = temporaryFolder();
 const large = join(folder, 'large.safetensors');
 const giant = join(folder, 'giant.safetensors');
+const sixteen = join(folder, 'sixteen.safetensors');
 const many = join(folder, 'many.safetensors');
 const GiB = 2 ** 30;
 const linux = process.platform === 'linux';
 
 beforeAll(() => {
   writeSparse(large, floats(64, GiB / 8 / 4));
+  writeSparse(sixteen, floats(64, GiB / 4 / 4));
   writeSparse(giant, {
     before: { dtype: 'F32', shape: [16], byteLength: 64 },
     giant: { dtype: 'F32', shape: [5, GiB / 4], byteLength: 5 * GiB },
@@ -54,6 +56,35 @@ describe('a file of 8 GiB', () => {
       }
       report([lengths * 4 / 2 ** 30, buffers.size, Math.max(...[...buffers].map((buffer) => buffer.byteLength)) <= 2 ** 30]);`;
     expect(await reported(source, large)).toEqual([[8, 8, true]]);
+  });
+});
+
+describe('a file of 16 GiB', () => {
+  it('brings at most one full collection for every 2 GiB that are viewed, and none afterwards', async () => {
+    const source = `
+      const { PerformanceObserver, constants } = await import('node:perf_hooks');
+      let major = 0;
+      const observer = new PerformanceObserver((list) => {
+        for (const { detail } of list.getEntries()) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) major++;
+      });
+      observer.observe({ entryTypes: ['gc'] });
+      const allocate = async () => {
+        let kept = [];
+        for (let i = 0; i < 300; i++) {
+          kept.push(Array.from({ length: 1000 }, (_, k) => ({ i, k })));
+          if (kept.length > 10) kept = [];
+          if (i % 10 === 0) await turn();
+        }
+        await sleep(10);
+      };
+      const during = async (work) => { const before = major; await work(); await allocate(); return major - before; };
+      const without = await during(() => {});
+      let views;
+      const viewing = await during(() => { views = [...st.openSync(path).values()].map((tensor) => tensor.data); });
+      const after = await during(() => {});
+      // Eight, and perhaps a marking that the last of them has begun.
+      report([views.length, viewing - without <= 9, after <= without + 1]);`;
+    expect(await reported(source, sixteen)).toEqual([[64, true, true]]);
   });
 });
 
