@@ -56,6 +56,7 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
     const steps = headerSteps(Number(status.size), file, resolved.maxHeaderLength);
     const header = drive(steps, ([begin, end]) => readRangeSync(descriptor, begin, end));
+    places.set(header, placeBy(status));
     opened = attach(descriptor, header, resolved);
     return opened;
   } finally {
@@ -88,6 +89,22 @@ export async function readIndex(path: string, maxLength: number): Promise<Uint8A
     const message = `${quote(path)}: the index has ${status.size} bytes; the limit is ${maxLength} (maxHeaderLength)`;
     throw new SafeTensorsError('INVALID_INDEX', message, { path, isFormatError: true });
   });
+}
+
+/** Device and inode of the files that headers were read from. */
+const places = new WeakMap<Header, FilePlace>();
+
+/** What tells a file from another, by whatever name it goes. */
+export type FilePlace = string;
+
+/** The place of the file that a header was read from; undefined after parse(). */
+export function placeOf(header: Header): FilePlace | undefined {
+  return places.get(header);
+}
+
+/** The place of a file by its status. */
+export function placeBy({ dev, ino }: BigIntStats): FilePlace {
+  return `${dev}:${ino}`;
 }
 
 /** What tells a file from another that has taken its name. */
@@ -157,6 +174,7 @@ async function headerOf(
     const read = await readRange(descriptor, ...step.value).catch((error: unknown) => ({ error }));
     step = read instanceof Uint8Array ? steps.next(read) : steps.throw(read.error);
   }
+  places.set(step.value, placeBy(status));
   return step.value;
 }
 
