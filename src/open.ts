@@ -91,15 +91,15 @@ export async function readIndex(path: string, maxLength: number): Promise<Uint8A
   });
 }
 
-/** Device and inode of the files that headers were read from. */
-const places = new WeakMap<Header, FilePlace>();
+/** Device and inode of the files that headers were read from, and that are mapped. */
+const places = new WeakMap<Header | Source, FilePlace>();
 
 /** What tells a file from another, by whatever name it goes. */
 export type FilePlace = string;
 
-/** The place of the file that a header was read from; undefined after parse(). */
-export function placeOf(header: Header): FilePlace | undefined {
-  return places.get(header);
+/** The place of the file that a header was read from, or a mapping made of; undefined after parse(). */
+export function placeOf(origin: Header | Source): FilePlace | undefined {
+  return places.get(origin);
 }
 
 /** The place of a file by its status. */
@@ -236,7 +236,10 @@ function sourceOf(descriptor: number, header: Header, options: ResolvedOptions):
     return new ReadingSource(descriptor);
   if (!canMap()) return new ReadingSource(descriptor);
   const plan = header.planSegments(options.misaligned === 'view');
-  return new MappedSource(descriptor, header.byteLength, options.protection, plan);
+  const source = new MappedSource(descriptor, header.byteLength, options.protection, plan);
+  const place = places.get(header);
+  if (place !== undefined) places.set(source, place);
+  return source;
 }
 
 /** Whether files can be mapped here; says once why not. */

@@ -5,6 +5,7 @@ import type { Dtype } from './dtype.js';
 import { quote, SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, splitRuns } from './gathering.js';
 import type { Header } from './header.js';
+import { mappedSourceOf } from './mapping.js';
 import type { Lent, PieceWriter } from './piece-writer.js';
 import type { Source } from './source.js';
 import { memoryOf, type TensorMemory, type TensorView } from './tensor.js';
@@ -24,8 +25,8 @@ export interface Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  /** Header of the open file that its bytes come from; undefined for a caller's array. */
-  readonly header: Header | undefined;
+  /** Header, or source, of the open file that its bytes come from; undefined for memory of the caller's own. */
+  readonly origin: Header | Source | undefined;
   /** Copies all bytes to the start of `target`. */
   copyTo(target: Uint8Array): void;
   /** Streams all bytes. Rejects with INVALID_TENSOR or CLOSED when the memory was taken away. */
@@ -38,7 +39,7 @@ export class ArrayPayload implements Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly header = undefined;
+  readonly origin: Source | undefined;
   readonly #bytes: Uint8Array;
 
   /** `bytes` is a window of fixed length. */
@@ -47,6 +48,7 @@ export class ArrayPayload implements Payload {
     this.dtype = dtype;
     this.shape = shape;
     this.byteLength = bytes.byteLength;
+    this.origin = mappedSourceOf(bytes.buffer);
     this.#bytes = bytes;
   }
 
@@ -80,7 +82,7 @@ export class ViewPayload implements Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly header: Header;
+  readonly origin: Header;
   readonly #view: TensorView;
 
   /** `name` is that of the copy. Throws CLOSED. */
@@ -91,7 +93,7 @@ export class ViewPayload implements Payload {
     this.shape = view.shape;
     this.byteLength = view.byteLength;
     file.requireSource();
-    this.header = file.header;
+    this.origin = file.header;
     this.#view = view;
   }
 

@@ -113,8 +113,9 @@ async function publishShards(folder: string, parts: readonly Part[], indexOf: In
   await nameShards(folder, parts, interim);
   await old.replaceIndex(indexOf(interim));
   // From here on the new model is the one that a reader finds. What remains is to give it its right names.
-  if (!(await linkShards(folder, interim, files))) {
-    await old.remove(interim, files);
+  const linked = await linkShards(folder, interim, files);
+  if (linked.length < files.length) {
+    await old.remove(interim, linked);
     return;
   }
   await old.replaceIndex(indexOf(files));
@@ -135,20 +136,22 @@ async function nameShards(folder: string, parts: readonly Part[], files: readonl
   await syncDirectory(folder);
 }
 
-/** Gives files second names, in place of the files that have them. False where the file system has no such links. */
-async function linkShards(folder: string, from: readonly string[], to: readonly string[]): Promise<boolean> {
+/** Gives files second names, in place of the files that have them. Returns those; not all where the system has no such links. */
+async function linkShards(folder: string, from: readonly string[], to: readonly string[]): Promise<string[]> {
+  const linked: string[] = [];
   for (const [i, file] of to.entries()) {
     const temporary = join(folder, temporaryName(file));
     try {
       await link(join(folder, from[i]!), temporary);
       await rename(temporary, join(folder, file));
+      linked.push(file);
     } catch {
       await removeQuietly(temporary);
-      return false;
+      return linked;
     }
   }
   await syncDirectory(folder);
-  return true;
+  return linked;
 }
 
 function requireFileName(name: string): void {

@@ -64,7 +64,7 @@ export async function writeBytes(descriptor: number, bytes: Uint8Array): Promise
 /** Written in place, a file would be read while it is being overwritten. */
 function refuseOverSource(path: string, status: BigIntStats, payloads: readonly Payload[]): void {
   const place = placeBy(status);
-  const source = payloads.find(({ header }) => header !== undefined && placeOf(header) === place);
+  const source = payloads.find(({ origin }) => origin !== undefined && placeOf(origin) === place);
   if (source === undefined) return;
   throw new SafeTensorsError(
     'INVALID_ARGUMENT',

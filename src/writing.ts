@@ -16,6 +16,9 @@ const DEFAULT_ALIGNMENT = 8;
 /** A huge page: nobody maps data on larger boundaries. */
 const MOST_ALIGNMENT = 2 ** 21;
 
+/** Characters that are escaped at a time. */
+const JSON_STEP = 2 ** 20;
+
 /** More dimensions than this are not shown in a message. */
 const MOST_SHOWN = 16;
 
@@ -144,7 +147,7 @@ function headOf(text: string, alignment: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Members of an object in JSON, on their way to a header. Counts as it goes: a text much longer than a header may be would
+ * Parts of a text in JSON, on their way to a header. Counts as it goes: a text much longer than a header may be would
  * not fit into a string at all.
  */
 class Members {
@@ -158,8 +161,8 @@ class Members {
     this.#members.push(member);
   }
 
-  text(): string {
-    return this.#members.join(',');
+  text(separator = ','): string {
+    return this.#members.join(separator);
   }
 }
 
@@ -196,15 +199,17 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A string in JSON, where a header has room for it. */
+/** A well-formed string in JSON, where a header has room for it: escaped, some would be longer than a string can be. */
 function jsonOf(text: string): string {
-  // Escapes make it up to six times as long, which may be more than a string can hold.
-  if (text.length > MAX_HEADER_LENGTH) throw tooLong(`more than ${MAX_HEADER_LENGTH}`);
-  try {
-    return JSON.stringify(text);
-  } catch {
-    throw tooLong(`more than ${MAX_HEADER_LENGTH}`);
+  if (text.length <= JSON_STEP) return JSON.stringify(text);
+  const parts = new Members();
+  for (let at = 0; at < text.length; ) {
+    let end = at + JSON_STEP;
+    if (!text.slice(at, end).isWellFormed()) end--; // between the halves of a pair
+    parts.add(JSON.stringify(text.slice(at, end)).slice(1, -1));
+    at = end;
   }
+  return `"${parts.text('')}"`;
 }
 
 /** Throws INVALID_TENSOR for names that no file can have, or not together. */

@@ -113,6 +113,11 @@ describe('what was serialized', () => {
     );
   });
 
+  it('keeps long texts whole, characters of two units included', () => {
+    const long = `x${'😀"'.repeat(2 ** 19)}`;
+    expect(parse(serialize({}, { metadata: { long } })).metadata.get('long') === long).toBe(true);
+  });
+
   it('has its metadata first, sorted by UTF-8, and whole spaces behind', () => {
     const bytes = serialize(
       { b: new Uint8Array(1) },
@@ -312,10 +317,8 @@ describe('refused', () => {
   });
 
   it('texts whose escapes no string could hold', async () => {
-    const huge = '\0'.repeat(95_000_000);
+    const huge = '\0'.repeat(90_000_000);
     expect(await failureOf(() => serialize({}, { metadata: { huge } }))).toMatchObject({ code: 'INVALID_TENSOR' });
-    const many = new Map(Array.from({ length: 7 }, (_, i) => [`${i}`, 'x'.repeat(90_000_000)] as const));
-    expect(await failureOf(() => serialize({}, { metadata: many }))).toMatchObject({ code: 'INVALID_TENSOR' });
   });
 
   it('a header over the limit, and a file beyond a buffer', async () => {
