@@ -50,7 +50,8 @@ export function payloadsOf(tensors: TensorInputs): Payload[] {
 }
 
 function* pairsOf(tensors: TensorInputs): Generator<readonly [unknown, unknown], undefined, unknown> {
-  const isIterable = typeof tensors === 'object' && tensors !== null && Symbol.iterator in tensors;
+  const isIterable =
+    typeof tensors === 'object' && tensors !== null && typeof Reflect.get(tensors, Symbol.iterator) === 'function';
   if (!isIterable && isRecord(tensors)) {
     yield* Object.entries(tensors);
     return;
