@@ -20,9 +20,10 @@ export const MOST_PARTS = 4096;
 
 /**
  * Bytes after which those written so far are sent to the disk, while more are written. Left to itself, Linux lets them
- * come together until a fifth of the memory waits, and then stops the writer for longer than the disk needs.
+ * come together until a fifth of the memory waits, and then stops the writer for longer than the disk needs. Each time
+ * costs a commit of the file system's journal, which waits for what other processes write.
  */
-const SYNC_LENGTH = 128 * 2 ** 20;
+const SYNC_LENGTH = 512 * 2 ** 20;
 
 /** Most milliseconds of copying between two turns of the event loop. */
 const LONGEST_TURN = 2;
