@@ -86,7 +86,10 @@ describe('a saved file', () => {
   it('may be of more tensors than fit into one call, and large ones after them', async () => {
     const path = join(directory(), 'x.safetensors');
     const bytes = new Uint8Array(numbers(PIECE_LENGTH / 2).buffer);
-    const many = Array.from({ length: MOST_PARTS + 3 }, (_, i) => [`t${i}`, bytes.subarray(i, i + (i % 30))] as const);
+    const many = Array.from(
+      { length: MOST_PARTS + 3 },
+      (_, i) => [`t${i}`, bytes.subarray(i, i + 1 + (i % 30))] as const,
+    );
     const tensors = new Map<string, Uint8Array>([...many, ['u', bytes]]);
     const heard: number[] = [];
     const expected = serialize(tensors);
