@@ -19,6 +19,7 @@ const TESTS = [
   'test/native/sanitized',
   'test/alignment',
   'test/convert.test',
+  'test/save.test',
   'test/states',
   'test/tensor-',
 ];

@@ -70,3 +70,10 @@ export function quote(text: string): string {
     Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
   );
 }
+
+/** A value of any type for use in a message: text quoted, numbers as they are, of others the type. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || value === null || value === undefined) return String(value);
+  return `of type ${typeof value}`;
+}

@@ -30,6 +30,14 @@ const transfer: ((this: ArrayBuffer, length: number) => ArrayBuffer) | undefined
   'transfer',
 );
 
+// By the buffers over them; one that the user has moved is no longer known.
+const mapped = new WeakMap<ArrayBufferLike, MappedSource>();
+
+/** The mapped file that a buffer is over, if it is. */
+export function mappedSourceOf(buffer: ArrayBufferLike): MappedSource | undefined {
+  return mapped.get(buffer);
+}
+
 /** How many mappings this process holds, over all threads and all copies of this library. */
 export function liveMappings(): number {
   return nativeBinding().liveMappings();
@@ -212,6 +220,7 @@ export class MappedSource implements Source {
         `the runtime refused a buffer of ${end - begin} bytes (Node-API status ${buffer})`,
       );
     }
+    mapped.set(buffer, this);
     return buffer;
   }
 

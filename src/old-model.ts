@@ -1,7 +1,7 @@
 // Owns what stands in a directory under the name of a model that is being replaced: its index, its shards, what interrupted
-// saves have left. Refuses to remove a file that has no name of that model's.
+// saves have left. Refuses to remove a shard that the model's own index did not name.
 
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { SafeTensorsError } from './errors.js';
@@ -75,8 +75,8 @@ export class OldModel {
   }
 
   /**
-   * Removes all files that have a name of this model's but `kept`; of the interim ones those that the old index names, and
-   * `others`. A link is removed, not what it leads to.
+   * Removes what the old model was made of but `kept`: the single file or the index, shards that the old index names, where
+   * they have names of this model's, and `others`. A link is removed, not what it leads to.
    */
   async remove(kept: readonly string[], others: readonly string[] = []): Promise<void> {
     const single = singleName(this.#name);
@@ -84,12 +84,11 @@ export class OldModel {
     if (kept.includes(single)) await this.#remove(indexName(this.#name));
     else await this.#remove(single);
     await syncDirectory(this.#folder);
-    for (const entry of await readdir(this.#folder, { withFileTypes: true })) {
-      const shard = parseShardName(this.#name, entry.name);
-      if (shard === undefined || entry.isDirectory() || kept.includes(entry.name)) continue;
-      // An interim shard may be another save's.
-      const isOwn = this.#shards.includes(entry.name) || others.includes(entry.name);
-      if (shard.tag === undefined || isOwn) await this.#remove(entry.name);
+    const shards = this.#shards.filter((file) => parseShardName(this.#name, file) !== undefined);
+    for (const file of new Set([...shards, ...others])) {
+      if (kept.includes(file)) continue;
+      const status = await lstat(join(this.#folder, file)).catch(() => undefined);
+      if (status !== undefined && !status.isDirectory()) await this.#remove(file);
     }
   }
 

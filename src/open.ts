@@ -61,6 +61,7 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
     const steps = headerSteps(Number(status.size), file, resolved.maxHeaderLength);
     const header = drive(steps, ([begin, end]) => readRangeSync(descriptor, begin, end));
+    places.set(header, placeBy(status));
     opened = attach(descriptor, header, resolved, { status, fileSystem: fileSystemAtSync(descriptor, file) });
     return opened;
   } finally {
@@ -93,6 +94,22 @@ export async function readIndex(path: string, maxLength: number): Promise<Uint8A
     const message = `${quote(path)}: the index has ${status.size} bytes; the limit is ${maxLength} (maxHeaderLength)`;
     throw new SafeTensorsError('INVALID_INDEX', message, { path, isFormatError: true });
   });
+}
+
+/** Device and inode of the files that headers were read from, and that are mapped. */
+const places = new WeakMap<Header | Source, FilePlace>();
+
+/** What tells a file from another, by whatever name it goes. */
+export type FilePlace = string;
+
+/** The place of the file that a header was read from, or a mapping made of; undefined after parse(). */
+export function placeOf(origin: Header | Source): FilePlace | undefined {
+  return places.get(origin);
+}
+
+/** The place of a file by its status. */
+export function placeBy({ dev, ino }: BigIntStats): FilePlace {
+  return `${dev}:${ino}`;
 }
 
 /** What tells a file from another that has taken its name. */
@@ -173,6 +190,7 @@ async function headerOf(
     const read = await readRange(descriptor, ...step.value).catch((error: unknown) => ({ error }));
     step = read instanceof Uint8Array ? steps.next(read) : steps.throw(read.error);
   }
+  places.set(step.value, placeBy(status));
   return step.value;
 }
 
@@ -242,7 +260,10 @@ function sourceOf(descriptor: number, header: Header, options: ResolvedOptions, 
   if (!canMap()) return new ReadingSource(descriptor);
   const plan = header.planSegments(options.misaligned === 'view');
   const origin = new Origin(header.path!, place.status, place.fileSystem);
-  return new MappedSource(descriptor, header.byteLength, options.protection, plan, origin);
+  const source = new MappedSource(descriptor, header.byteLength, options.protection, plan, origin);
+  const known = places.get(header);
+  if (known !== undefined) places.set(source, known);
+  return source;
 }
 
 /** Whether files can be mapped here; says once why not. */

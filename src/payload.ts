@@ -3,14 +3,21 @@
 
 import type { Dtype } from './dtype.js';
 import { quote, SafeTensorsError } from './errors.js';
-import { splitRuns } from './gathering.js';
-import { type Lent, type PieceWriter, SHORTEST_PART } from './piece-writer.js';
+import { type FileRuns, gatherWithin, splitRuns } from './gathering.js';
+import type { Header } from './header.js';
+import { mappedSourceOf } from './mapping.js';
+import type { Lent, PieceWriter } from './piece-writer.js';
+import type { Source } from './source.js';
 import { memoryOf, type TensorMemory, type TensorView } from './tensor.js';
 
 /** Runs that are not contiguous are collected so many bytes … */
 const STRIP_LENGTH = 2 ** 18;
 /** … and so many runs at a time: each may lie on a page of its own. */
 const STRIP_RUNS = 2048;
+/** Where files are read, runs within so many bytes come with all that lies between them. */
+const LARGEST_SPAN = 2 ** 20;
+/** Where they are mapped, the pages of runs within so many bytes are fetched with all that lie between them. */
+const NEAR_BYTES = 2 ** 16;
 
 /** A tensor that is to be written. */
 export interface Payload {
@@ -18,8 +25,8 @@ export interface Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  /** Path of the open file that its bytes come from. */
-  readonly path: string | undefined;
+  /** Header, or source, of the open file that its bytes come from; undefined for memory of the caller's own. */
+  readonly origin: Header | Source | undefined;
   /** Copies all bytes to the start of `target`. */
   copyTo(target: Uint8Array): void;
   /** Streams all bytes. Rejects with INVALID_TENSOR or CLOSED when the memory was taken away. */
@@ -32,7 +39,7 @@ export class ArrayPayload implements Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly path = undefined;
+  readonly origin: Source | undefined;
   readonly #bytes: Uint8Array;
 
   /** `bytes` is a window of fixed length. */
@@ -41,24 +48,21 @@ export class ArrayPayload implements Payload {
     this.dtype = dtype;
     this.shape = shape;
     this.byteLength = bytes.byteLength;
+    this.origin = mappedSourceOf(bytes.buffer);
     this.#bytes = bytes;
   }
 
   copyTo(target: Uint8Array): void {
+    this.#requireIntact();
     target.set(this.#bytes);
   }
 
   async writeTo(writer: PieceWriter): Promise<void> {
     const verify = () => this.#requireIntact();
-    const refer = (begin: number, end: number): Lent => {
+    await referAll(writer, this.byteLength, (begin, end) => {
       verify();
       return { bytes: this.#bytes.subarray(begin, end), verify };
-    };
-    const fill = (begin: number, target: Uint8Array) => {
-      verify();
-      target.set(this.#bytes.subarray(begin, begin + target.byteLength));
-    };
-    await writeParts(writer, this.byteLength, fill, refer);
+    });
   }
 
   #requireIntact(): void {
@@ -78,7 +82,7 @@ export class ViewPayload implements Payload {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly path: string | undefined;
+  readonly origin: Header;
   readonly #view: TensorView;
 
   /** `name` is that of the copy. Throws CLOSED. */
@@ -89,7 +93,7 @@ export class ViewPayload implements Payload {
     this.shape = view.shape;
     this.byteLength = view.byteLength;
     file.requireSource();
-    this.path = file.path;
+    this.origin = file.header;
     this.#view = view;
   }
 
@@ -114,22 +118,53 @@ export class ViewPayload implements Payload {
       source,
       begin: first + from,
     });
-    const fill = (from: number, target: Uint8Array) =>
-      explained(memory, () => memory.file.requireSource().fill(first + from, target));
-    await writeParts(writer, this.byteLength, fill, source.aliases ? refer : undefined);
+    if (source.aliases) await referAll(writer, this.byteLength, refer);
+    else await this.#fillAll(writer, memory, first);
   }
 
+  /** Reads into the writer's own memory. */
+  async #fillAll(writer: PieceWriter, memory: TensorMemory, first: number): Promise<void> {
+    for (let at = 0; at < this.byteLength; ) {
+      if (writer.room === 0) await writer.flush();
+      const length = Math.min(writer.room, this.byteLength - at);
+      const [from, target] = [first + at, writer.reserve(length)];
+      await explained(memory, () => memory.file.requireSource().fill(from, target));
+      at += length;
+    }
+    await writer.breathe();
+  }
+
+  /** Collects runs on this thread, a little at a time; what has to come from the disk comes on another. */
   async #writeRuns(writer: PieceWriter, memory: TensorMemory): Promise<void> {
     const { file, begin, runs } = memory;
     const strip = new Uint8Array(Math.min(STRIP_LENGTH, runs.byteLength));
     const most = Math.min(STRIP_LENGTH, runs.runBytes * STRIP_RUNS);
-    for (const piece of splitRuns(runs, most)) {
+    const { aliases } = file.requireSource();
+    for (const piece of splitRuns(runs, most, aliases ? Infinity : LARGEST_SPAN)) {
       const part = strip.subarray(0, piece.byteLength);
-      explained(memory, () => file.requireSource().gather(begin, piece, part));
+      const source = explained(memory, () => file.requireSource());
+      if (aliases) await source.populate(rangesOf(begin, piece));
+      await explained(memory, () => (aliases ? gather(memory, piece, part) : gatherRead(source, begin, piece, part)));
       await writer.copy(part);
       await writer.breathe();
     }
   }
+}
+
+function gather({ file, begin }: TensorMemory, runs: FileRuns, target: Uint8Array): void {
+  file.requireSource().gather(begin, runs, target);
+}
+
+async function gatherRead(source: Source, begin: number, runs: FileRuns, target: Uint8Array): Promise<void> {
+  const span = new Uint8Array(runs.maxByte - runs.minByte);
+  await source.fill(begin + runs.minByte, span);
+  gatherWithin(span, runs, target);
+}
+
+/** Where runs lie in the file, as ranges that leave out what is far from all of them. */
+function rangesOf(begin: number, runs: FileRuns): number[] {
+  const parts = [...splitRuns(runs, Infinity, NEAR_BYTES)];
+  return parts.flatMap(({ minByte, maxByte }) => [begin + minByte, begin + maxByte]);
 }
 
 /** Runs a step on a tensor's memory; its errors get the tensor's name. Other tensors' errors are not to pass here. */
@@ -145,21 +180,16 @@ function explained<T>(memory: TensorMemory, step: () => T): T {
   }
 }
 
-/**
- * Streams a contiguous tensor: long parts by reference where there is memory that stays, others through the writer's own
- * memory.
- */
-async function writeParts(
+/** Streams a contiguous tensor from where it lies. */
+async function referAll(
   writer: PieceWriter,
   byteLength: number,
-  fill: (begin: number, target: Uint8Array) => void | Promise<void>,
-  refer: ((begin: number, end: number) => Lent) | undefined,
+  refer: (begin: number, end: number) => Lent,
 ): Promise<void> {
   for (let at = 0; at < byteLength; ) {
     if (writer.room === 0) await writer.flush();
     const length = Math.min(writer.room, byteLength - at);
-    if (refer !== undefined && length >= SHORTEST_PART) writer.refer(refer(at, at + length));
-    else await fill(at, writer.reserve(length));
+    writer.refer(refer(at, at + length));
     at += length;
   }
   await writer.breathe();

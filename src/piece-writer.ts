@@ -1,5 +1,5 @@
 // Owns the stream of bytes into a descriptor: pieces of equal length at multiples of it, each one call on another thread.
-// Refuses to know what the bytes mean. Constant memory: large parts are written from where they lie.
+// Refuses to know what the bytes mean, and to read what was lent: the system copies it from where it lies.
 
 import { fdatasync, writev } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -15,14 +15,15 @@ import type { Source } from './source.js';
  */
 export const PIECE_LENGTH = 8 * 2 ** 20;
 
-/** Parts shorter than this are copied together: one call takes 1024 parts on Linux. */
-export const SHORTEST_PART = 8192;
+/** A piece of more parts than this ends early, so that a million small tensors are not a million objects at a time. */
+export const MOST_PARTS = 4096;
 
 /**
  * Bytes after which those written so far are sent to the disk, while more are written. Left to itself, Linux lets them
- * come together until a fifth of the memory waits, and then stops the writer for longer than the disk needs.
+ * come together until a fifth of the memory waits, and then stops the writer for longer than the disk needs. Each time
+ * costs a commit of the file system's journal, which waits for what other processes write.
  */
-const SYNC_LENGTH = 128 * 2 ** 20;
+const SYNC_LENGTH = 512 * 2 ** 20;
 
 /** Most milliseconds of copying between two turns of the event loop. */
 const LONGEST_TURN = 2;
@@ -76,9 +77,11 @@ class Piece {
     const ranges = new Map<Source, number[]>();
     for (const { bytes, source, begin } of this.lent) {
       if (source === undefined || begin === undefined) continue;
+      const end = begin + bytes.byteLength;
       const found = ranges.get(source);
-      if (found === undefined) ranges.set(source, [begin, begin + bytes.byteLength]);
-      else found.push(begin, begin + bytes.byteLength);
+      if (found === undefined) ranges.set(source, [begin, end]);
+      else if (found.at(-1) === begin) found[found.length - 1] = end;
+      else found.push(begin, end);
     }
     await Promise.all(Array.from(ranges, ([source, list]) => source.populate(list)));
   }
@@ -102,7 +105,9 @@ export class PieceWriter {
   /** Of the other one; never rejects. */
   #writing: Promise<void> = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;
+  /** Where the next call writes, and where the piece begins that is being put together. */
   #position = 0;
+  #begin = 0;
   /** What was written when the last sync began, and the syncs under way; never reject. */
   #syncedTo = 0;
   #syncing: Promise<void> = Promise.resolve();
@@ -116,7 +121,9 @@ export class PieceWriter {
 
   /** Bytes that still fit into the piece; 0 when it has to be flushed. */
   get room(): number {
-    return PIECE_LENGTH - this.#piece.length;
+    if (this.#piece.parts.length >= MOST_PARTS) return 0;
+    // After a piece that ended early, the next ends where it would have ended all the same.
+    return PIECE_LENGTH - (this.#begin % PIECE_LENGTH) - this.#piece.length;
   }
 
   /** Takes bytes by reference, at most `room`; they have to stay readable until the writing has settled. */
@@ -153,6 +160,7 @@ export class PieceWriter {
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#piece = this.#other;
     this.#other = piece;
+    this.#begin += piece.length;
     this.#writing = this.#write(piece).catch((error: unknown) => {
       this.#failure = { error };
     });
@@ -205,9 +213,16 @@ async function writeAll(descriptor: number, parts: Uint8Array[], position: numbe
   let at = position;
   while (rest.length > 0) {
     const { bytesWritten } = await writevAsync(descriptor, rest, at);
+    // Memory that has gone meanwhile has no bytes, which is for `verify` to say.
+    if (bytesWritten === 0 && rest.some(({ byteLength }) => byteLength > 0)) throw stuck(at);
     at += bytesWritten;
     rest = after(rest, bytesWritten);
   }
+}
+
+function stuck(at: number): Error {
+  const message = `EIO: the system took nothing of what was to be written at byte ${at}, write`;
+  return Object.assign(new Error(message), { code: 'EIO', syscall: 'write' });
 }
 
 /** The system's error, but for memory that it could not read. */

@@ -1,30 +1,20 @@
 // Owns the saving of a model: its shards, then its index, so that the directory always holds the old or the new model.
 // Refuses to touch what stands there before the new model is complete.
 
-import { link, mkdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, rename } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 
-import { quote, SafeTensorsError } from './errors.js';
+import { SafeTensorsError, shown } from './errors.js';
 import { OldModel, targetIn } from './old-model.js';
 import { pathOf } from './open.js';
 import type { Payload } from './payload.js';
-import { type Draft, syncDirectory, writeDraft } from './replacing.js';
-import { type SaveProgress, writePlan } from './save.js';
-import type { SerializeOptions } from './serialize.js';
+import { absolutePath, type Draft, removeQuietly, syncDirectory, writeDraft } from './replacing.js';
+import { writePlan } from './save.js';
+import { type SaveModelOptions, saveModelOptions } from './save-options.js';
 import { indexText, interimName, parseByteSize, shardNames, splitByBytes } from './shard-plan.js';
 import { ownerTag, temporaryName } from './temporary.js';
 import { payloadsOf, type TensorInputs } from './tensor-input.js';
 import { planFile, requireNames } from './writing.js';
-
-export interface SaveModelOptions extends SerializeOptions, SaveProgress {
-  /**
-   * Most bytes of tensors in one file: a number, or a text like '5GB' (the default; 10^9 bytes each) or '512MiB'. A larger
-   * tensor has a file of its own.
-   */
-  readonly maxShardSize?: number | string | undefined;
-  /** What the files' names begin with. Default: 'model'. */
-  readonly name?: string | undefined;
-}
 
 /** One file of the model that is being saved. */
 interface Part {
@@ -36,30 +26,30 @@ interface Part {
 /**
  * Saves tensors as a model: `model.safetensors`, or shards `model-00001-of-0000N.safetensors` and, last, the index
  * `model.safetensors.index.json`. Tensors are spread over the shards in the order given. A model of the same name in the
- * directory is replaced, other shards of that name removed: until the new one is complete, and if this fails before, the
- * old one is what a reader finds. The
- * directory is made if it is missing; links to files in it are replaced, not followed. One save at a time.
- * `metadata` goes into each shard. Throws what `save` throws.
+ * directory is replaced: until the new one is complete, and if this fails before, the old one is what a reader finds. Then
+ * those of its shards are removed that its index named and the new one does not; of other files none is touched. The
+ * directory is made if it is missing; links to files in it are replaced, not followed. One save of a model at a time.
+ * `metadata` goes into each shard; `onProgress` counts the bytes of all of them. Throws what `save` throws.
  */
 export async function saveModel(
   directory: string | URL,
   tensors: TensorInputs,
   options: SaveModelOptions = {},
 ): Promise<void> {
-  const { signal, onProgress, name = 'model' } = options;
+  const { signal, onProgress, name, maxShardSize, metadata, alignment } = saveModelOptions(options);
   signal?.throwIfAborted();
   requireFileName(name);
+  const folder = absolutePath(process.cwd(), pathOf(directory));
   const payloads = payloadsOf(tensors);
   requireNames(payloads);
-  const groups = splitByBytes(payloads, parseByteSize(options.maxShardSize ?? '5GB'));
-  const plans = groups.map((group) => planFile(group, options.metadata, options.alignment));
+  const groups = splitByBytes(payloads, parseByteSize(maxShardSize ?? '5GB'));
+  const plans = groups.map((group) => planFile(group, metadata, alignment));
   const files = shardNames(name, groups.length);
   const total = plans.reduce((sum, plan) => sum + plan.byteLength, 0);
-  const folder = pathOf(directory);
 
   const parts: Part[] = [];
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     const old = await OldModel.find(folder, name);
     await old.removeLeftovers();
     let before = 0;
@@ -78,6 +68,16 @@ export async function saveModel(
     else await publishShards(folder, parts, indexFor(groups), old);
   } finally {
     for (const { draft } of parts) await draft.discard();
+  }
+}
+
+/** Makes a directory and what is missing above it, so that they last. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) {
+    await syncDirectory(dirname(made));
+    if (made === first || made === dirname(made)) return;
   }
 }
 
@@ -113,8 +113,9 @@ async function publishShards(folder: string, parts: readonly Part[], indexOf: In
   await nameShards(folder, parts, interim);
   await old.replaceIndex(indexOf(interim));
   // From here on the new model is the one that a reader finds. What remains is to give it its right names.
-  if (!(await linkShards(folder, interim, files))) {
-    await old.remove(interim, files);
+  const linked = await linkShards(folder, interim, files);
+  if (linked.length < files.length) {
+    await old.remove(interim, linked);
     return;
   }
   await old.replaceIndex(indexOf(files));
@@ -129,26 +130,28 @@ async function nameShards(folder: string, parts: readonly Part[], files: readonl
       named.push(files[i]!);
     }
   } catch (error) {
-    for (const file of named) await rm(join(folder, file), { force: true });
+    for (const file of named) await removeQuietly(join(folder, file));
     throw error;
   }
   await syncDirectory(folder);
 }
 
-/** Gives files second names, in place of the files that have them. False where the file system has no such links. */
-async function linkShards(folder: string, from: readonly string[], to: readonly string[]): Promise<boolean> {
+/** Gives files second names, in place of the files that have them. Returns those; not all where the system has no such links. */
+async function linkShards(folder: string, from: readonly string[], to: readonly string[]): Promise<string[]> {
+  const linked: string[] = [];
   for (const [i, file] of to.entries()) {
     const temporary = join(folder, temporaryName(file));
     try {
       await link(join(folder, from[i]!), temporary);
       await rename(temporary, join(folder, file));
+      linked.push(file);
     } catch {
-      await rm(temporary, { force: true });
-      return false;
+      await removeQuietly(temporary);
+      return linked;
     }
   }
   await syncDirectory(folder);
-  return true;
+  return linked;
 }
 
 function requireFileName(name: string): void {
@@ -156,6 +159,6 @@ function requireFileName(name: string): void {
   if (isPlain && name !== '.' && name !== '..') return;
   throw new SafeTensorsError(
     'INVALID_ARGUMENT',
-    `name is what the files' names begin with, without separators, not ${typeof name === 'string' ? quote(name) : typeof name}`,
+    `name is what the files' names begin with, without separators, not ${shown(name)}`,
   );
 }

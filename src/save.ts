@@ -1,56 +1,37 @@
 // Owns the saving of one file: its plan, progress and abort.
 // Refuses to write in place over a file that the tensors themselves come from.
 
-import { stat } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
 
 import { quote, SafeTensorsError } from './errors.js';
-import { pathOf } from './open.js';
+import { pathOf, placeBy, placeOf } from './open.js';
 import type { Payload } from './payload.js';
 import { PieceWriter } from './piece-writer.js';
-import { followLinks, overwriteFile, replaceFile, type Target } from './replacing.js';
-import type { SerializeOptions } from './serialize.js';
+import { followLinks, overwriteFile, replaceFile } from './replacing.js';
+import { type SaveOptions, saveOptions } from './save-options.js';
 import { payloadsOf, type TensorInputs } from './tensor-input.js';
 import { type FilePlan, planFile } from './writing.js';
 
-/** What a save reports, and what stops it. */
-export interface SaveProgress {
-  /** Rejects the promise with the signal's reason; what was there before is as it was, and nothing is left behind. */
-  readonly signal?: AbortSignal | undefined;
-  /** Hears after each piece how many bytes are written, of how many; the last call has both equal. */
-  readonly onProgress?: ((written: number, total: number) => void) | undefined;
-}
-
-export interface SaveOptions extends SerializeOptions, SaveProgress {
-  /**
-   * True, the default, writes a new file and renames it, so that the path holds the old file or the new one, whole, at
-   * any moment. False writes over the file where it stands, for systems that cannot rename over one.
-   */
-  readonly atomic?: boolean | undefined;
-}
-
 /**
  * Saves tensors as a file, off the event loop and in constant memory. Those of open files are streamed from them: a file may
- * be saved over itself. A write into a mapped view is part of what is saved. Symbolic links are followed. Tensors that
- * share memory are written once for each name, as the format has it.
+ * be saved over itself. A write into a mapped view is part of what is saved; arrays must not change before the promise is
+ * settled. Symbolic links are followed. Tensors that share memory are written once for each name, as the format has it.
  * Throws INVALID_TENSOR, INVALID_ARGUMENT, NOT_A_REGULAR_FILE, CLOSED when a source is closed meanwhile, TRUNCATED_DATA,
  * the signal's reason, and the system's errors (ENOSPC, EACCES, ENOENT …).
  */
 export async function save(path: string | URL, tensors: TensorInputs, options: SaveOptions = {}): Promise<void> {
-  const { signal, onProgress, atomic = true } = options;
+  const { signal, onProgress, atomic, metadata, alignment } = saveOptions(options);
   signal?.throwIfAborted();
-  const plan = planFile(payloadsOf(tensors), options.metadata, options.alignment);
-  const target = await followLinks(pathOf(path));
+  const file = pathOf(path);
+  const plan = planFile(payloadsOf(tensors), metadata, alignment);
+  const target = await followLinks(file);
   const writing = (descriptor: number) =>
     writePlan(descriptor, plan, (written) => {
       onProgress?.(written, plan.byteLength);
       signal?.throwIfAborted();
     });
-  if (atomic) {
-    await replaceFile(target, writing, () => signal?.throwIfAborted());
-  } else {
-    await refuseOverSource(target, plan.tensors);
-    await overwriteFile(target, writing);
-  }
+  if (atomic) await replaceFile(target, writing, () => signal?.throwIfAborted());
+  else await overwriteFile(target, writing, (status) => refuseOverSource(target.path, status, plan.tensors));
 }
 
 /** Streams a planned file into a descriptor; `afterPiece` hears how many bytes are written, and stops it by throwing. */
@@ -81,17 +62,13 @@ export async function writeBytes(descriptor: number, bytes: Uint8Array): Promise
 }
 
 /** Written in place, a file would be read while it is being overwritten. */
-async function refuseOverSource(target: Target, payloads: readonly Payload[]): Promise<void> {
-  if (target.mode === undefined) return;
-  const { dev, ino } = await stat(target.path, { bigint: true });
-  for (const path of new Set(payloads.map((payload) => payload.path))) {
-    if (path === undefined) continue;
-    const status = await stat(path, { bigint: true }).catch(() => undefined);
-    if (status?.dev !== dev || status.ino !== ino) continue;
-    throw new SafeTensorsError(
-      'INVALID_ARGUMENT',
-      `${quote(path)} cannot be written in place: tensors that are to be saved come from it`,
-      { path },
-    );
-  }
+function refuseOverSource(path: string, status: BigIntStats, payloads: readonly Payload[]): void {
+  const place = placeBy(status);
+  const source = payloads.find(({ origin }) => origin !== undefined && placeOf(origin) === place);
+  if (source === undefined) return;
+  throw new SafeTensorsError(
+    'INVALID_ARGUMENT',
+    `${quote(path)} cannot be written in place: tensor ${quote(source.name)} and perhaps others come from it`,
+    { path, tensor: source.name },
+  );
 }

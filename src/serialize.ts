@@ -4,19 +4,9 @@ import { constants } from 'node:buffer';
 
 import { allocateBytes } from './allocation.js';
 import { SafeTensorsError } from './errors.js';
+import { type SerializeOptions, serializeOptions } from './save-options.js';
 import { payloadsOf, type TensorInputs } from './tensor-input.js';
-import { type MetadataInput, planFile } from './writing.js';
-
-/** What goes into a file beside its tensors. */
-export interface SerializeOptions {
-  /** Written as `__metadata__`, its keys sorted. */
-  readonly metadata?: MetadataInput | undefined;
-  /**
-   * The data starts at a multiple of so many bytes of the file: a power of two from 8, the default and the reference
-   * writer's, to 2 MiB. 64 or 4096 serve readers that want aligned memory.
-   */
-  readonly alignment?: number | undefined;
-}
+import { planFile } from './writing.js';
 
 /**
  * A whole safetensors file as bytes. Tensors are laid out by dtype, the widest first, then by name, as the reference writer
@@ -24,7 +14,8 @@ export interface SerializeOptions {
  * Throws INVALID_TENSOR, INVALID_ARGUMENT, CLOSED, and BUFFER_TOO_LARGE.
  */
 export function serialize(tensors: TensorInputs, options: SerializeOptions = {}): Uint8Array<ArrayBuffer> {
-  const plan = planFile(payloadsOf(tensors), options.metadata, options.alignment);
+  const { metadata, alignment } = serializeOptions(options);
+  const plan = planFile(payloadsOf(tensors), metadata, alignment);
   if (plan.byteLength > constants.MAX_LENGTH) {
     throw new SafeTensorsError(
       'BUFFER_TOO_LARGE',

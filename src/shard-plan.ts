@@ -1,7 +1,7 @@
 // Owns how a model is split into files, what these are named and what their index says, as the Python ecosystem has it.
 // Refuses sizes that are none. Pure: it never sees a file.
 
-import { quote, SafeTensorsError } from './errors.js';
+import { SafeTensorsError, shown } from './errors.js';
 import { compareUtf8 } from './writing.js';
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -18,13 +18,15 @@ const UNITS: Readonly<Record<string, number>> = {
 
 /** Bytes of a number of them, or of a text like '5GB' (10^9 each) or '512MiB' (2^20 each). Throws INVALID_ARGUMENT. */
 export function parseByteSize(size: number | string): number {
-  const [, digits, unit = 'B'] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]+)?\s*$/i.exec(String(size)) ?? [];
+  const [, digits, unit = 'B'] =
+    /^\s*(\d+(?:\.\d+)?)\s*([a-z]+)?\s*$/i.exec(
+      typeof size === 'string' || typeof size === 'number' ? String(size) : '',
+    ) ?? [];
   const bytes = Math.floor(Number(digits) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
   if (bytes >= 1 && Number.isSafeInteger(bytes)) return bytes;
-  const shown = typeof size === 'string' ? quote(size) : String(size);
   throw new SafeTensorsError(
     'INVALID_ARGUMENT',
-    `maxShardSize is a number of bytes or a text like "5GB" or "512MiB", at least 1 byte, not ${shown}`,
+    `maxShardSize is a number of bytes or a text like "5GB" or "512MiB", at least 1 byte, not ${shown(size)}`,
   );
 }
 

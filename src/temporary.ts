@@ -1,10 +1,10 @@
 // Owns the names of files that are not yet what they shall be, and the removal of those whose makers are dead.
 // Refuses to remove a file whose name or age leaves any doubt.
 
+import { Buffer } from 'node:buffer';
 import { createHash, randomBytes } from 'node:crypto';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 
 /** File names end at 255 bytes nearly everywhere; what is added to a name takes up to 60. */
 const LONGEST_NAME = 180;
@@ -28,13 +28,13 @@ export function temporaryName(name: string): string {
 }
 
 /**
- * Removes the temporary files of dead processes that were to become a file for which `isOurs` holds. A failure to look or
- * to remove is no reason not to save.
+ * Removes the temporary files of dead processes that were to become a file for whose name `isOurs` holds. A failure to look
+ * or to remove is no reason not to save.
  */
-export async function removeLeftovers(directory: string, names: (name: string) => boolean): Promise<void> {
+export async function removeLeftovers(directory: string, isOurs: (name: string) => boolean): Promise<void> {
   await removeAbandoned(directory, (file) => {
     const found = TEMPORARY.exec(file);
-    return found !== null && names(found[1]!) ? found[2] : undefined;
+    return found !== null && isOurs(found[1]!) ? found[2] : undefined;
   });
 }
 
@@ -45,15 +45,15 @@ export function isTemporaryOf(name: string, found: string): boolean {
 
 /** Removes files whose makers are dead. `tagOf` gives the owner's tag of those that may be removed at all. */
 export async function removeAbandoned(directory: string, tagOf: (file: string) => string | undefined): Promise<void> {
-  try {
-    for (const file of await readdir(directory)) {
-      const tag = tagOf(file);
-      if (tag !== undefined && (await isAbandoned(join(directory, file), tag))) {
-        await rm(join(directory, file), { force: true });
-      }
+  const files = await readdir(directory).catch(() => []);
+  for (const file of files) {
+    const tag = tagOf(file);
+    if (tag === undefined) continue;
+    try {
+      if (await isAbandoned(`${directory}/${file}`, tag)) await rm(`${directory}/${file}`, { force: true });
+    } catch {
+      // Another save was faster, or the next one tries again.
     }
-  } catch {
-    // The next save tries again.
   }
 }
 
@@ -79,5 +79,5 @@ function isAlive(pid: number): boolean {
 
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= LONGEST_NAME) return name;
-  return `${name.slice(0, 40)}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+  return `${name.slice(0, 40).toWellFormed()}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }

@@ -4,10 +4,10 @@
 import { types } from 'node:util';
 
 import { type Dtype, dtypeCode, impliedDtype } from './dtype.js';
-import { quote, SafeTensorsError } from './errors.js';
+import { quote, SafeTensorsError, shown } from './errors.js';
 import { ArrayPayload, type Payload, ViewPayload } from './payload.js';
-import { TensorView } from './tensor.js';
-import { byteLengthOf, elementsIn } from './writing.js';
+import { isTensorView, TensorView } from './tensor.js';
+import { byteLengthOf, elementsIn, isRecord, shapeText } from './writing.js';
 
 /** A tensor as its parts. */
 export interface TensorValue {
@@ -44,21 +44,24 @@ export function payloadsOf(tensors: TensorInputs): Payload[] {
   const payloads: Payload[] = [];
   for (const [name, tensor] of pairsOf(tensors)) {
     if (typeof name !== 'string') throw invalid(`a tensor's name is of type ${typeof name}, not a string`);
-    payloads.push(tensor instanceof TensorView ? new ViewPayload(name, tensor) : arrayPayload(name, tensor));
+    payloads.push(isTensorView(tensor) ? new ViewPayload(name, tensor) : arrayPayload(name, tensor));
   }
   return payloads;
 }
 
 function* pairsOf(tensors: TensorInputs): Generator<readonly [unknown, unknown], undefined, unknown> {
-  if (typeof tensors !== 'object' || tensors === null || ArrayBuffer.isView(tensors) || tensors instanceof TensorView) {
-    throw new SafeTensorsError(
-      'INVALID_ARGUMENT',
-      'tensors are given by their names: as an object, a Map, an open file, or pairs of a name and a tensor',
-    );
-  }
-  if (!(Symbol.iterator in tensors)) {
+  const isIterable =
+    typeof tensors === 'object' && tensors !== null && typeof Reflect.get(tensors, Symbol.iterator) === 'function';
+  if (!isIterable && isRecord(tensors)) {
     yield* Object.entries(tensors);
     return;
+  }
+  // A promise or a buffer has no fields: taken for an object without tensors, it would make an empty file.
+  if (!isIterable || ArrayBuffer.isView(tensors)) {
+    throw new SafeTensorsError(
+      'INVALID_ARGUMENT',
+      'tensors are given by their names: as a plain object, a Map, an open file, or pairs of a name and a tensor',
+    );
   }
   for (const pair of tensors as Iterable<unknown>) {
     if (!Array.isArray(pair) || pair.length !== 2) {
@@ -74,12 +77,12 @@ function arrayPayload(name: string, tensor: unknown): Payload {
     throw invalid(`tensor ${quote(name)} has no data: a typed array, a DataView or an ArrayBuffer is needed`, name);
   }
   const known = dtypeOf(name, dtype, data);
-  const bytes = bytesOf(data);
+  const bytes = bytesOf(name, data);
   const dims = shape === undefined ? [elementsIn(name, known, bytes.byteLength)] : shapeOf(name, shape);
   const needed = byteLengthOf(name, known, dims);
   if (needed !== bytes.byteLength) {
     throw invalid(
-      `tensor ${quote(name)} of dtype ${known} and shape [${dims.join(', ')}] takes ${needed} bytes, but its data has ${bytes.byteLength}`,
+      `tensor ${quote(name)} of dtype ${known} and shape ${shapeText(dims)} takes ${needed} bytes, but its data has ${bytes.byteLength}`,
       name,
     );
   }
@@ -88,7 +91,9 @@ function arrayPayload(name: string, tensor: unknown): Payload {
 
 function partsOf(name: string, tensor: unknown): { dtype?: unknown; shape?: unknown; data?: unknown } {
   if (types.isTypedArray(tensor)) return { data: tensor };
-  if (typeof tensor === 'object' && tensor !== null && 'data' in tensor) return tensor;
+  // One that is of the class and has nothing in it would throw what it has no code for.
+  const isHollow = tensor instanceof TensorView;
+  if (typeof tensor === 'object' && tensor !== null && 'data' in tensor && !isHollow) return tensor;
   throw invalid(
     `tensor ${quote(name)} is none: a TensorView, a typed array or { dtype, shape, data } is needed, and a DataView or ArrayBuffer as \`data\``,
     name,
@@ -102,22 +107,28 @@ function dtypeOf(name: string, dtype: unknown, data: ArrayBufferView | ArrayBuff
     throw invalid(`tensor ${quote(name)} needs a dtype: only a typed array implies one`, name);
   }
   if (typeof dtype === 'string' && dtypeCode(dtype) >= 0) return dtype as Dtype;
-  throw invalid(
-    `tensor ${quote(name)} has the dtype ${typeof dtype === 'string' ? quote(dtype) : `of type ${typeof dtype}`}, which is none of the format`,
-    name,
-  );
+  throw invalid(`tensor ${quote(name)} has the dtype ${shown(dtype)}, which is none of the format`, name);
 }
 
 function shapeOf(name: string, shape: unknown): number[] {
-  if (Array.isArray(shape)) return shape.slice(); // byteLengthOf looks at what is in it
+  if (Array.isArray(shape)) return Array.from(shape as unknown[]) as number[]; // byteLengthOf looks at what is in it
   throw invalid(`the shape of tensor ${quote(name)} is no array`, name);
 }
 
 /** A window of fixed length: what happens to the caller's array later can be seen on it. */
-function bytesOf(data: ArrayBufferView | ArrayBufferLike): Uint8Array {
-  if (data.byteLength === 0) return new Uint8Array(0); // also a buffer that was transferred away, which takes no window
-  if (!ArrayBuffer.isView(data)) return new Uint8Array(data, 0, data.byteLength);
-  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+function bytesOf(name: string, data: ArrayBufferView | ArrayBufferLike): Uint8Array {
+  try {
+    // An array without memory has length 0, like an empty one; this asks the runtime which it is.
+    if (types.isTypedArray(data)) Uint8Array.prototype.indexOf.call(data, 0, data.length);
+    if (!ArrayBuffer.isView(data)) return new Uint8Array(data, 0, data.byteLength);
+    return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  } catch (cause) {
+    throw new SafeTensorsError(
+      'INVALID_TENSOR',
+      `the data of tensor ${quote(name)} is gone: it was transferred away or its buffer resized`,
+      { tensor: name, cause },
+    );
+  }
 }
 
 function invalid(message: string, tensor?: string): SafeTensorsError {

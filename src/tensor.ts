@@ -44,6 +44,12 @@ export interface TensorMemory {
 }
 
 let exposeMemory: (view: TensorView) => TensorMemory;
+let hasMemory: (value: object) => value is TensorView;
+
+/** Whether a value is a TensorView, and not just of its class: without its fields it would have no memory. */
+export function isTensorView(value: unknown): value is TensorView {
+  return typeof value === 'object' && value !== null && hasMemory(value);
+}
 
 /** Where a view's bytes lie; not for users, who have `bytes`. */
 export function memoryOf(view: TensorView): TensorMemory {
@@ -70,6 +76,7 @@ export class TensorView<D extends Dtype = Dtype> {
   #data: DataOf<D> | undefined;
 
   static {
+    hasMemory = (value): value is TensorView => #file in value;
     exposeMemory = (view) => ({
       file: view.#file,
       begin: view.#tensorBegin,

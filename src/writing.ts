@@ -2,20 +2,25 @@
 // Refuses names, metadata and sizes that no file can have. Pure: it never sees the data or a file.
 
 import { Buffer } from 'node:buffer';
+import { types } from 'node:util';
 
 import { bitsOf, type Dtype, dtypeCode } from './dtype.js';
-import { quote, SafeTensorsError } from './errors.js';
+import { quote, SafeTensorsError, shown } from './errors.js';
 import { MAX_HEADER_LENGTH, PREFIX_LENGTH } from './header.js';
+import { METADATA_KEY } from './metadata.js';
 import { compareUnits } from './natural.js';
-
-/** Key of the header that is no tensor. */
-const METADATA_KEY = '__metadata__';
 
 /** Where the data starts without the option, as the reference writer has it. */
 const DEFAULT_ALIGNMENT = 8;
 
 /** A huge page: nobody maps data on larger boundaries. */
 const MOST_ALIGNMENT = 2 ** 21;
+
+/** Characters that are escaped at a time. */
+const JSON_STEP = 2 ** 20;
+
+/** More dimensions than this are not shown in a message. */
+const MOST_SHOWN = 16;
 
 /** Texts by their keys, as a caller gives them. */
 export type MetadataInput = Readonly<Record<string, string>> | ReadonlyMap<string, string>;
@@ -50,16 +55,15 @@ export function planFile<T extends Described>(
   requireAlignment(alignment);
   requireNames(tensors);
   const ordered = sorted(tensors);
-  const members = metadata === undefined ? [] : [`"${METADATA_KEY}":{${metadataMembers(metadata).join(',')}}`];
+  const members = new Members();
+  if (metadata !== undefined) members.add(`"${METADATA_KEY}":{${metadataText(metadata)}}`);
   let end = 0;
   for (const { name, dtype, shape, byteLength } of ordered) {
     const begin = end;
     end += byteLength;
-    members.push(
-      `${JSON.stringify(name)}:{"dtype":"${dtype}","shape":[${shape.join(',')}],"data_offsets":[${begin},${end}]}`,
-    );
+    members.add(`${jsonOf(name)}:{"dtype":"${dtype}","shape":[${shape.join(',')}],"data_offsets":[${begin},${end}]}`);
   }
-  const head = headOf(`{${members.join(',')}}`, alignment);
+  const head = headOf(`{${members.text()}}`, alignment);
   const byteLength = head.length + end;
   if (byteLength > Number.MAX_SAFE_INTEGER) throw invalid(`the tensors have ${end} bytes, more than a file can have`);
   return { tensors: ordered, head, byteLength };
@@ -74,7 +78,7 @@ export function byteLengthOf(name: string, dtype: Dtype, shape: readonly number[
   for (const dim of shape) {
     if (!Number.isSafeInteger(dim) || dim < 0) {
       throw invalid(
-        `tensor ${quote(name)} has ${String(dim)} in its shape; a dimension is an integer from 0 to 2^53 - 1`,
+        `tensor ${quote(name)} has ${shown(dim)} in its shape; a dimension is an integer from 0 to 2^53 - 1`,
         name,
       );
     }
@@ -84,15 +88,21 @@ export function byteLengthOf(name: string, dtype: Dtype, shape: readonly number[
   }
   const bits = elements * bitsOf(dtype);
   if (!Number.isSafeInteger(bits)) {
-    throw invalid(`tensor ${quote(name)} of shape [${shape.join(', ')}] is larger than any file`, name);
+    throw invalid(`tensor ${quote(name)} of shape ${shapeText(shape)} is larger than any file`, name);
   }
   if (bits % 8 !== 0) {
     throw invalid(
-      `tensor ${quote(name)} of dtype ${dtype} and shape [${shape.join(', ')}] takes ${bits} bits, not a whole number of bytes`,
+      `tensor ${quote(name)} of dtype ${dtype} and shape ${shapeText(shape)} takes ${bits} bits, not a whole number of bytes`,
       name,
     );
   }
   return bits / 8;
+}
+
+/** A shape for use in a message: its first dimensions. */
+export function shapeText(shape: readonly number[]): string {
+  const more = shape.length > MOST_SHOWN ? `, … ${shape.length} dimensions` : '';
+  return `[${shape.slice(0, MOST_SHOWN).join(', ')}${more}]`;
 }
 
 /** How many elements of a dtype so many bytes hold. Throws INVALID_TENSOR when it is no whole number. */
@@ -128,9 +138,7 @@ function sorted<T extends Described>(tensors: readonly T[]): T[] {
 function headOf(text: string, alignment: number): Uint8Array<ArrayBuffer> {
   const used = PREFIX_LENGTH + Buffer.byteLength(text);
   const length = Math.ceil(used / alignment) * alignment;
-  if (length - PREFIX_LENGTH > MAX_HEADER_LENGTH) {
-    throw invalid(`the header takes ${length - PREFIX_LENGTH} bytes; the format's limit is ${MAX_HEADER_LENGTH}`);
-  }
+  if (length - PREFIX_LENGTH > MAX_HEADER_LENGTH) throw tooLong(`${length - PREFIX_LENGTH}`);
   const head = Buffer.from(new ArrayBuffer(length));
   head.writeBigUInt64LE(BigInt(length - PREFIX_LENGTH));
   head.write(text, PREFIX_LENGTH);
@@ -138,22 +146,70 @@ function headOf(text: string, alignment: number): Uint8Array<ArrayBuffer> {
   return head;
 }
 
-function metadataMembers(metadata: MetadataInput): string[] {
-  if (typeof metadata !== 'object' || metadata === null) {
-    throw invalid(`the metadata is ${shown(metadata)}; it has to be an object or a Map of strings`);
+/**
+ * Parts of a text in JSON, on their way to a header. Counts as it goes: a text much longer than a header may be would
+ * not fit into a string at all.
+ */
+class Members {
+  readonly #members: string[] = [];
+  #length = 0;
+
+  add(member: string): void {
+    this.#length += member.length;
+    // In UTF-16 units, of which a text has no more than bytes.
+    if (this.#length > MAX_HEADER_LENGTH) throw tooLong(`more than ${MAX_HEADER_LENGTH}`);
+    this.#members.push(member);
   }
-  const entries: [unknown, unknown][] = metadata instanceof Map ? [...metadata] : Object.entries(metadata);
-  for (const [key, value] of entries) {
+
+  text(separator = ','): string {
+    return this.#members.join(separator);
+  }
+}
+
+function metadataText(metadata: MetadataInput): string {
+  const texts: [string, string][] = [];
+  for (const [key, value] of metadataEntries(metadata)) {
     if (typeof key !== 'string' || !key.isWellFormed()) {
       throw invalid(`a key of the metadata is ${shown(key)}; it has to be a string of well-formed Unicode`);
     }
     if (typeof value !== 'string' || !value.isWellFormed()) {
       throw invalid(`the metadata's ${quote(key)} is ${shown(value)}; it has to be a string of well-formed Unicode`);
     }
+    texts.push([key, value]);
   }
-  return (entries as [string, string][])
-    .sort(([a], [b]) => compareUtf8(a, b))
-    .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  const members = new Members();
+  for (const [key, value] of texts.sort(([a], [b]) => compareUtf8(a, b)))
+    members.add(`${jsonOf(key)}:${jsonOf(value)}`);
+  return members.text();
+}
+
+function metadataEntries(metadata: unknown): Iterable<readonly [unknown, unknown]> {
+  if (types.isMap(metadata)) return Map.prototype.entries.call(metadata);
+  if (isRecord(metadata)) return Object.entries(metadata);
+  throw invalid(`the metadata is ${shown(metadata)}; it has to be a plain object or a Map of strings`);
+}
+
+/**
+ * Whether a value is a plain object, of any realm. What has a class of its own, like a promise or a buffer, has no fields
+ * to be taken for names, or others than its user means.
+ */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A well-formed string in JSON, where a header has room for it: escaped, some would be longer than a string can be. */
+function jsonOf(text: string): string {
+  if (text.length <= JSON_STEP) return JSON.stringify(text);
+  const parts = new Members();
+  for (let at = 0; at < text.length; ) {
+    let end = at + JSON_STEP;
+    if (!text.slice(at, end).isWellFormed()) end--; // between the halves of a pair
+    parts.add(JSON.stringify(text.slice(at, end)).slice(1, -1));
+    at = end;
+  }
+  return `"${parts.text('')}"`;
 }
 
 /** Throws INVALID_TENSOR for names that no file can have, or not together. */
@@ -172,12 +228,12 @@ function requireAlignment(alignment: number): void {
   if (isPower && alignment >= DEFAULT_ALIGNMENT && alignment <= MOST_ALIGNMENT) return;
   throw new SafeTensorsError(
     'INVALID_ARGUMENT',
-    `alignment is a power of two from 8 to ${MOST_ALIGNMENT}, not ${String(alignment)}`,
+    `alignment is a power of two from 8 to ${MOST_ALIGNMENT}, not ${shown(alignment)}`,
   );
 }
 
-function shown(value: unknown): string {
-  return typeof value === 'string' ? quote(value) : `of type ${typeof value}`;
+function tooLong(length: string): SafeTensorsError {
+  return invalid(`the header takes ${length} bytes; the format's limit is ${MAX_HEADER_LENGTH}`);
 }
 
 function invalid(message: string, tensor?: string): SafeTensorsError {

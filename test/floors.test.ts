@@ -44,7 +44,7 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F3', files: ['tensor-input'] },
   { floor: 'F3', files: ['tensor-map'] },
   { floor: 'F3', files: ['safetensors'] },
-  { floor: 'F4', files: ['options'] },
+  { floor: 'F4', files: ['options', 'save-options'] },
   { floor: 'F4', files: ['open'] },
   { floor: 'F4', files: ['model-files', 'serialize', 'temporary'] },
   { floor: 'F4', files: ['model'] },

@@ -163,11 +163,14 @@ describe('a saved model', () => {
     writeFileSync(join(path, 'other.safetensors'), weights);
     writeFileSync(join(path, 'model.fp16.safetensors'), weights);
     writeFileSync(join(path, 'model-00009-of-00009.safetensors'), weights);
-    writeFileSync(join(path, INDEX), indexText(1, new Map([['x', 'other.safetensors']])));
+    writeFileSync(join(path, 'model-00001-of-00003.safetensors'), weights);
+    const named = { x: 'other.safetensors', y: 'model-00001-of-00003.safetensors' };
+    writeFileSync(join(path, INDEX), indexText(1, new Map(Object.entries(named))));
     writeFileSync(join(path, 'model.fp16-00001-of-00002.safetensors'), weights);
     writeFileSync(join(path, `model-00001-of-00002.saving-${ownerTag()}.safetensors`), weights);
     mkdirSync(join(path, 'model-00001-of-00008.safetensors'));
-    const removed = [INDEX, 'model-00009-of-00009.safetensors'];
+    // Of the shards that which the index named, and has a name of this model's.
+    const removed = [INDEX, 'model-00001-of-00003.safetensors'];
     const before = readdirSync(path).filter((name) => !removed.includes(name));
     await saveModel(path, tensors({ a: 1 }));
     expect(readdirSync(path).sort()).toEqual([...before, 'model.safetensors'].sort());

@@ -14,14 +14,25 @@ import {
   symlinkSync,
   truncateSync,
   utimesSync,
+  watch,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { open, openSync, parse, type SaveOptions, save, serialize, type TensorInputs } from '../src/index.js';
-import { PIECE_LENGTH } from '../src/piece-writer.js';
+import {
+  open,
+  openModel,
+  openSync,
+  parse,
+  type SaveOptions,
+  save,
+  saveModel,
+  serialize,
+  type TensorInputs,
+} from '../src/index.js';
+import { MOST_PARTS, PIECE_LENGTH } from '../src/piece-writer.js';
 import { temporaryName } from '../src/temporary.js';
 import { descriptorsIn, makeFifo, scratch } from './support/files.js';
 import { codeOf, errorOf, failureOf } from './support/outcome.js';
@@ -70,6 +81,45 @@ describe('a saved file', () => {
       { numRuns: 5 },
     );
     expect(readdirSync(join(path, '..'))).toEqual(['x.safetensors']);
+  });
+
+  it('may be of more tensors than fit into one call, and large ones after them', async () => {
+    const path = join(directory(), 'x.safetensors');
+    const bytes = new Uint8Array(numbers(PIECE_LENGTH / 2).buffer);
+    const many = Array.from(
+      { length: MOST_PARTS + 3 },
+      (_, i) => [`t${i}`, bytes.subarray(i, i + 1 + (i % 30))] as const,
+    );
+    const tensors = new Map<string, Uint8Array>([...many, ['u', bytes]]);
+    const heard: number[] = [];
+    const expected = serialize(tensors);
+    await save(path, tensors, { onProgress: (written) => heard.push(written) });
+    expect(Buffer.compare(readFileSync(path), expected)).toBe(0);
+    // Short pieces, and then again one that ends where pieces end.
+    expect(heard[0]).toBeLessThan(PIECE_LENGTH);
+    expect(heard).toContain(PIECE_LENGTH);
+    for (const backend of ['mmap', 'read'] as const) {
+      using file = await open(path, { backend });
+      await save(`${path}.copy`, file);
+      expect(Buffer.compare(readFileSync(`${path}.copy`), expected)).toBe(0);
+    }
+  });
+
+  it.each<[string, unknown]>([
+    ['options', null],
+    ['a signal', { signal: {} }],
+    ['an onProgress', { onProgress: 1 }],
+    ['an atomic', { atomic: 'no' }],
+  ])('is not made with %s of another type', async (_, options) => {
+    const path = join(directory(), 'x');
+    expect(await failureOf(() => save(path, SMALL, options as SaveOptions))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(await failureOf(() => saveModel(path, SMALL, options as object))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(await failureOf(() => save(1 as unknown as string, SMALL))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
   it('may be of slices, from either backend', async () => {
@@ -165,6 +215,53 @@ describe.runIf(posix)('the path', () => {
     for (const blob of ['one', 'two']) expect(lstatSync(join(home, 'blobs', blob)).isFile()).toBe(true);
     expect(readFileSync(join(home, 'blobs/one'))).toEqual(Buffer.from(serialize(SMALL)));
     expect(readdirSync(join(home, 'blobs')).sort()).toEqual(['one', 'two', 'up']);
+  });
+
+  it('goes up from where a link leads, as for the system', async () => {
+    const home = directory();
+    mkdirSync(join(home, 'far/away'), { recursive: true });
+    symlinkSync('far/away', join(home, 'near'));
+    await save(`${home}/near/../x`, SMALL);
+    await save(`${home}/near/../y`, SMALL, { atomic: false });
+    symlinkSync('../z', join(home, 'far/away/link'));
+    await save(`${home}/near/link`, SMALL);
+    expect(readdirSync(join(home, 'far')).sort()).toEqual(['away', 'x', 'y', 'z']);
+    expect(readdirSync(home).sort()).toEqual(['far', 'near']);
+  });
+
+  it('stays the same when the working directory changes', async () => {
+    const home = directory();
+    const before = process.cwd();
+    process.chdir(home);
+    const saving = [save('x', SMALL), saveModel('model', SMALL)];
+    process.chdir(before);
+    await Promise.all(saving);
+    expect([readdirSync(home).sort(), readdirSync(join(home, 'model'))]).toEqual([
+      ['model', 'x'],
+      ['model.safetensors'],
+    ]);
+  });
+
+  it('never has more rights than the file before, also while it is written', async () => {
+    const home = directory();
+    const path = join(home, 'x.safetensors');
+    writeFileSync(path, OLD);
+    chmodSync(path, 0o600);
+    const modes = new Set<number>();
+    const look = () => {
+      for (const name of readdirSync(home)) modes.add(statSync(join(home, name)).mode & 0o777);
+    };
+    const watcher = watch(home, look);
+    await save(path, SMALL, { onProgress: look });
+    watcher.close();
+    expect([...modes]).toEqual([0o600]);
+  });
+
+  it.each([true, false])('is refused when it ends like a directory (atomic: %s)', async (atomic) => {
+    const home = directory();
+    expect(await codeOf(() => save(`${home}/x/`, SMALL, { atomic }))).toBe('NOT_A_REGULAR_FILE');
+    expect(await codeOf(() => save('', SMALL, { atomic }))).toBe('NOT_A_REGULAR_FILE');
+    expect(readdirSync(home)).toEqual([]);
   });
 
   it('is replaced, so that another name of the old file keeps it', async () => {
@@ -324,6 +421,39 @@ describe('in place', () => {
       code: 'INVALID_ARGUMENT',
     });
     expect(readFileSync(path)).toEqual(Buffer.from(OLD));
+  });
+
+  it('refuses it after it was given another name, and in a model', async () => {
+    const home = directory();
+    await save(join(home, 'x.safetensors'), SMALL);
+    using file = openSync(join(home, 'x.safetensors'));
+    using model = await openModel(home);
+    const bytes = model.tensor('a').bytes.slice();
+    renameSync(join(home, 'x.safetensors'), join(home, 'y'));
+    for (const tensors of [file, model]) {
+      const error = await failureOf(() => save(join(home, 'y'), tensors, { atomic: false }));
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', path: join(home, 'y') });
+    }
+    expect(file.tensor('a').bytes).toEqual(bytes);
+  });
+
+  it('refuses it where its tensors are given as arrays', async () => {
+    const path = join(directory(), 'x.safetensors');
+    await save(path, SMALL);
+    using file = openSync(path);
+    const a = file.tensor('a').data;
+    expect(await failureOf(() => save(path, { a }, { atomic: false }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await save(`${path}.copy`, { a }, { atomic: false });
+    expect([...openSync(`${path}.copy`).tensor('a').data]).toEqual([1, 2]);
+  });
+
+  it('leaves no file where none was', async () => {
+    const path = join(directory(), 'x.safetensors');
+    const onProgress = () => {
+      throw Object.assign(new Error('stop'), { code: 'STOP' });
+    };
+    expect(await codeOf(() => save(path, SMALL, { atomic: false, onProgress }))).toBe('STOP');
+    expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
   it('leaves an empty file when it fails', async () => {

@@ -5,7 +5,14 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arrayOf, bitsOf, DTYPES, type Dtype, impliedDtype } from '../src/dtype.js';
-import { parse, type SerializeOptions, serialize, type TensorInput, type TensorInputs } from '../src/index.js';
+import {
+  parse,
+  type SerializeOptions,
+  serialize,
+  type TensorInput,
+  type TensorInputs,
+  TensorView,
+} from '../src/index.js';
 import { compareUtf8, planFile } from '../src/writing.js';
 import { makeSet, REFERENCE_DTYPES, SETS } from './fixtures/writer_sets.js';
 import { failureOf } from './support/outcome.js';
@@ -104,6 +111,11 @@ describe('what was serialized', () => {
         }
       }),
     );
+  });
+
+  it('keeps long texts whole, characters of two units included', () => {
+    const long = `x${'😀"'.repeat(2 ** 19)}`;
+    expect(parse(serialize({}, { metadata: { long } })).metadata.get('long') === long).toBe(true);
   });
 
   it('has its metadata first, sorted by UTF-8, and whole spaces behind', () => {
@@ -206,6 +218,26 @@ describe('refused', () => {
     ['numbers', of([1, 2]), 'INVALID_TENSOR', /"x" is none/],
     ['nothing', of(undefined), 'INVALID_TENSOR', /"x" is none/],
     ['data of text', of({ dtype: 'U8', data: 'abc' }), 'INVALID_TENSOR', /has no data/],
+    [
+      'a promise, as of a forgotten await',
+      Promise.resolve({ x: one }) as unknown as TensorInputs,
+      'INVALID_ARGUMENT',
+      /plain object/,
+    ],
+    ['a buffer alone', new ArrayBuffer(8) as unknown as TensorInputs, 'INVALID_ARGUMENT', /plain object/],
+    ['an object with the class alone', of(Object.create(TensorView.prototype)), 'INVALID_TENSOR', /./],
+    [
+      'a shape that has no text',
+      of({ shape: [Object.create(null)], data: one }),
+      'INVALID_TENSOR',
+      /of type object in its shape/,
+    ],
+    [
+      'a shape of very many dimensions',
+      of({ shape: new Array(1e5).fill(2), data: one }),
+      'INVALID_TENSOR',
+      /^.{1,300}$/,
+    ],
     ['a list of arrays', [one] as unknown as TensorInputs, 'INVALID_ARGUMENT', /pairs of a name/],
     ['an array alone', one as unknown as TensorInputs, 'INVALID_ARGUMENT', /by their names/],
     ['null', null as unknown as TensorInputs, 'INVALID_ARGUMENT', /by their names/],
@@ -216,19 +248,77 @@ describe('refused', () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['a number', { a: 1 }, /"a" is of type number/],
+    ['a number', { a: 1 }, /"a" is 1; it has to be a string/],
     ['half a character', { a: '\udc00' }, /well-formed/],
     ['half a character as a key', new Map([['\udc00', 'a']]), /a key/],
-    ['a key that is a number', new Map([[1, 'a']]), /of type number/],
+    ['a key that is a number', new Map([[1, 'a']]), /a key of the metadata is 1;/],
     ['text', 'abc', /object or a Map/],
+    ['a list', ['abc'], /object or a Map/],
+    ['a promise', Promise.resolve(), /object or a Map/],
   ])('metadata with %s', async (_, wrong, message) => {
     const error = await failureOf(() => serialize({}, { metadata: wrong as Record<string, string> }));
     expect(error.code).toBe('INVALID_TENSOR');
     expect(error.message).toMatch(message);
   });
 
-  it.each([0, 4, 12, 2 ** 22, Number.NaN, '8' as unknown as number])('an alignment of %s', async (wrong) => {
-    expect(await failureOf(() => serialize({}, { alignment: wrong }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  it.each([0, 4, 12, 2 ** 22, Number.NaN, '8' as unknown as number, Object.create(null)])(
+    'an alignment of %s',
+    async (wrong) => {
+      expect(await failureOf(() => serialize({}, { alignment: wrong }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    },
+  );
+
+  it('options that are none', async () => {
+    for (const wrong of [null, 1, 'x', () => {}] as unknown as SerializeOptions[]) {
+      expect(await failureOf(() => serialize({}, wrong))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    }
+  });
+
+  it('memory that is gone, instead of an empty tensor', async () => {
+    const gone = <T extends ArrayBuffer>(buffer: T): T => {
+      structuredClone(buffer, { transfer: [buffer] });
+      return buffer;
+    };
+    const cut = (): ArrayBuffer => Reflect.construct(ArrayBuffer, [16, { maxByteLength: 16 }]);
+    const buffers = [cut(), cut()];
+    const views = [new DataView(buffers[0]!, 8), new Float32Array(buffers[1]!, 8)];
+    for (const buffer of buffers) Reflect.get(buffer, 'resize').call(buffer, 4);
+    const detached = new Float32Array(4);
+    const viewed = new DataView(new ArrayBuffer(8));
+    for (const { buffer } of [detached, viewed]) gone(buffer);
+    for (const data of [detached, viewed, gone(new ArrayBuffer(8)), ...views]) {
+      const error = await failureOf(() => serialize({ x: { dtype: 'F32', data } }));
+      expect(error).toMatchObject({ code: 'INVALID_TENSOR', tensor: 'x' });
+      expect(error.message).toMatch(/"x" is gone/);
+    }
+    expect(parse(serialize({ x: new Float32Array(0) })).info('x').shape).toEqual([0]);
+    // Taken away by a getter that is read after it.
+    const first = new Float32Array(4);
+    const second = {
+      get data() {
+        gone(first.buffer);
+        return new Uint8Array(1);
+      },
+    };
+    expect(await failureOf(() => serialize({ first, second }))).toMatchObject({
+      code: 'INVALID_TENSOR',
+      tensor: 'first',
+    });
+  });
+
+  it('a shape that changes while it is looked at is read once', () => {
+    class Odd extends Array<number> {
+      static override get [Symbol.species](): ArrayConstructor {
+        throw new Error('asked');
+      }
+    }
+    const shape = Odd.of(2, 2);
+    expect(parse(serialize({ x: { shape, data: new Uint8Array(4) } })).info('x').shape).toEqual([2, 2]);
+  });
+
+  it('texts whose escapes no string could hold', async () => {
+    const huge = '\0'.repeat(90_000_000);
+    expect(await failureOf(() => serialize({}, { metadata: { huge } }))).toMatchObject({ code: 'INVALID_TENSOR' });
   });
 
   it('a header over the limit, and a file beyond a buffer', async () => {
