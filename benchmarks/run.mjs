@@ -19,9 +19,11 @@ import { Workspace } from './harness/workspace.mjs';
 import { publish } from './publish.mjs';
 import { showRace } from './report/console.mjs';
 
-const ROUNDS = 11;
-const QUICK_ROUNDS = 3;
-const NEEDED_GIB = { quick: 3, full: 14 };
+/** Rounds of each race, those that are run in any case, seconds after which a case begins no other, GiB of disk. */
+const MODES = {
+  quick: { rounds: 3, least: 2, longest: 8, disk: 3 },
+  full: { rounds: 11, least: 5, longest: 70, disk: 14 },
+};
 
 const { values } = parseArgs({
   options: {
@@ -56,7 +58,8 @@ const whole = values.case.length === 0;
 if (values.publish && !whole) usage('--publish is for a run of all cases');
 const free = statfsSync(values.directory);
 const freeGiB = (free.bavail * free.bsize) / 2 ** 30;
-const needed = NEEDED_GIB[quick ? 'quick' : 'full'];
+const mode = quick ? 'quick' : 'full';
+const { least, longest, disk: needed } = MODES[mode];
 if (freeGiB < needed) usage(`the test files need ${needed} GiB; ${freeGiB.toFixed(1)} GiB are free; see --directory`);
 
 const started = performance.now();
@@ -72,12 +75,12 @@ if (!tools.limits.ok) console.log(`no physical limits and nothing cold: ${tools.
 if (!tools.python.ok) console.log(tools.python.reason);
 
 const context = contextOf(workspace, new Commands(tools), quick);
-const rounds = Number(values.rounds ?? (quick ? QUICK_ROUNDS : ROUNDS));
+const rounds = Number(values.rounds ?? MODES[mode].rounds);
 const results = [];
 for (const one of cases) {
   if (!whole && !values.case.includes(String(one.number))) continue;
   console.log(`\n# ${one.number}. ${one.title}`);
-  const result = await runCase(one, context, { rounds, random, show: showRace });
+  const result = await runCase(one, context, { rounds, least, longest, random, show: showRace });
   if (result.failed !== undefined) {
     console.error(`  the case failed: ${result.failed}`);
     process.exitCode = 1;
@@ -87,7 +90,7 @@ for (const one of cases) {
 }
 
 const seconds = Math.round((performance.now() - started) / 1000);
-const result = { schema: 1, date, mode: quick ? 'quick' : 'full', seed, rounds, seconds, ...described, cases: results };
+const result = { schema: 1, date, mode, seed, rounds, seconds, ...described, cases: results };
 const goals = results.flatMap(({ races }) => races.flatMap((race) => race.goals));
 const count = (/** @type {boolean | null} */ met) => goals.filter((goal) => goal.met === met).length;
 console.log(

@@ -8,6 +8,7 @@ import { draw } from '../benchmarks/chart.mjs';
 import { compareAnswers, judge } from '../benchmarks/harness/race.mjs';
 import { median, quantile, randomFrom, ratioOfPairs, shuffled, summarize } from '../benchmarks/harness/statistics.mjs';
 import { derived, results } from '../benchmarks/publish.mjs';
+import { agreement } from '../benchmarks/report/agreement.mjs';
 import { between, newest } from '../benchmarks/report/tables.mjs';
 import { quantity, short } from '../benchmarks/report/words.mjs';
 
@@ -105,6 +106,28 @@ describe('words', () => {
     const text = 'a\n<!-- bench: x -->\nold\n<!-- end of x -->\nb';
     expect(between(text, 'x', 'new')).toBe('a\n<!-- bench: x -->\n\nnew\n\n<!-- end of x -->\nb');
     expect(() => between('', 'x', '')).toThrow('"x"');
+  });
+});
+
+describe('two runs', () => {
+  const run = (median: number, spread: number) => {
+    const goal = {
+      text: 'x',
+      subject: '',
+      headline: false,
+      met: true,
+      median,
+      q1: median - spread,
+      q3: median + spread,
+    };
+    return { cases: [{ races: [{ goals: [goal] }] }] } as unknown as Parameters<typeof agreement>[0];
+  };
+
+  it('are compared by their ratios, and by whether their quartiles overlap', () => {
+    const [far] = agreement(run(2, 0.1), run(1, 0.1));
+    expect(far).toEqual({ text: 'x', one: 2, other: 1, apart: 1, overlap: false });
+    expect(agreement(run(1, 0.1), run(1.1, 0.1))[0]).toMatchObject({ apart: expect.closeTo(0.1), overlap: true });
+    expect(agreement(run(1, 0), { ...run(1, 0), cases: [] })).toEqual([]);
   });
 });
 

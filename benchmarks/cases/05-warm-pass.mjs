@@ -40,7 +40,6 @@ export async function* races({ commands, workspace, quick, faults, prepare }) {
       commands.peer('@ruvector/ruvllm', 'pass', args),
       commands.python('Python torch', 'pass', { ...args, framework: 'torch' }),
       { ...commands.python('pickle: torch.load', 'pickle', torch), ...skipped },
-      { ...commands.python('pickle: torch.load, mmap', 'pickle', { ...torch, mmap: true }), ...skipped },
     ];
     yield {
       key: `lines-${piece}`,

@@ -11,7 +11,7 @@ const THREADS = [1, 2, 4];
 
 /** @param {import('../harness/run-case.mjs').Context} context */
 export async function* races({ commands, workspace, quick, evict }) {
-  const size = (quick ? 512 : 2048) * MiB;
+  const size = (quick ? 256 : 1024) * MiB;
   const { path, dataOffset } = makeFile(workspace.path('cold.safetensors'), equalTensors(size / (16 * MiB), 16 * MiB));
   const preads = THREADS.map((threads) => `C pread × ${threads}`);
   yield {

@@ -1,4 +1,4 @@
-// Owns float32 in JavaScript without the library: the best loops that we could write, and @petamoriken/float16.
+// Owns float32 in JavaScript without the library: the best loops that we could write.
 // Refuses the library's own code.
 import { closeSync, openSync, readSync } from 'node:fs';
 
@@ -47,7 +47,7 @@ function tableOf(bits, exponent, bias) {
 }
 
 /** The bytes of a tensor in memory of its own. */
-function read({ path, begin, end }) {
+export function read({ path, begin, end }) {
   const descriptor = openSync(path);
   const bytes = new Uint8Array(end - begin);
   readSync(descriptor, bytes, 0, bytes.length, begin);
@@ -77,20 +77,6 @@ export function convert({ dtype, fresh = false, path, begin, end, ...rest }) {
     const start = now();
     const target = fresh ? new Uint32Array(source.length) : reused;
     loop(source, target);
-    const ns = now() - start;
-    return { checksum: sumWords(target, 64), ns };
-  });
-}
-
-/** The package's Float16Array, read as Float32Array does. Slow: its elements are read one by one. */
-export async function float16({ fresh = false, path, begin, end, ...rest }) {
-  const { Float16Array } = await import('@petamoriken/float16');
-  const source = new Float16Array(read({ path, begin, end }).buffer);
-  const reused = new Float32Array(source.length).fill(1);
-  return inRounds(planOf(rest), () => {
-    const start = now();
-    const target = fresh ? new Float32Array(source.length) : reused;
-    target.set(source);
     const ns = now() - start;
     return { checksum: sumWords(target, 64), ns };
   });

@@ -4,6 +4,7 @@ import { open as openReading } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { nativeBinding } from '../../dist/binding.js';
 import { open } from '../../dist/index.js';
 import { now, sumWords, warmUp } from './clock.mjs';
 
@@ -74,17 +75,22 @@ export function idle({ ms }) {
   });
 }
 
-/** Touches all of a file, untimed and in turns, then closes it or drops it. */
-export async function release({ path, how }) {
-  warmUp();
-  let file = await open(path);
+/** Every page of a file, with a turn of the event loop after each tensor. A function of its own: it keeps nothing. */
+async function touchAll(file) {
   let checksum = 0;
   for (const tensor of file.values()) {
     checksum = (checksum + sumWords(tensor.bytes, 4096)) | 0;
     await turn();
   }
-  // Garbage of the loop above is not what is measured.
-  globalThis.gc();
+  return checksum;
+}
+
+/** Touches all of a file, untimed, then closes it or drops it; the delays until the mapping has ended. */
+export async function release({ path, how }) {
+  warmUp();
+  let file = await open(path);
+  const checksum = await touchAll(file);
+  const binding = nativeBinding();
   const result = await delayed('longest', async () => {
     const start = now();
     if (how === 'close') {
@@ -93,11 +99,12 @@ export async function release({ path, how }) {
       file = undefined;
       globalThis.gc();
     }
-    const ns = now() - start;
-    // Finalisers run in a later turn, and what they leave to other threads, later still.
-    for (let i = 0; i < 100; i++) await sleep(2);
-    return ns;
+    const call = now() - start;
+    // Finalisers run in a later turn, and what they leave to other threads ends later still.
+    for (let i = 0; i < 100 || (how === 'collect' && i < 2000 && binding.liveMappings() > 0); i++) await sleep(2);
+    return call;
   });
+  if (how === 'collect' && binding.liveMappings() > 0) throw new Error('the file is still mapped');
   return { value: result.value, checksum, extra: { ...result.extra, call: result.checksum / 1e6 } };
 }
 

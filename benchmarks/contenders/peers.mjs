@@ -3,6 +3,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 
 import { inRounds, now, planOf, sumWords, warmUp } from './clock.mjs';
+import { read } from './loops.mjs';
 
 /** How each package gets from a path to its tensors' bytes. All of them want the whole file in memory. */
 const LOADERS = {
@@ -89,4 +90,18 @@ export async function pass({ peer, path, step }) {
   let checksum = 0;
   for (const name of names) checksum = (checksum + sumWords(bytesOf(name), step)) | 0;
   return { value: now() - start, checksum };
+}
+
+/** The package's Float16Array, read as Float32Array does. Slow: its elements are read one by one. */
+export async function convert({ fresh = false, path, begin, end, ...rest }) {
+  const { Float16Array } = await import('@petamoriken/float16');
+  const source = new Float16Array(read({ path, begin, end }).buffer);
+  const reused = new Float32Array(source.length).fill(1);
+  return inRounds(planOf(rest), () => {
+    const start = now();
+    const target = fresh ? new Float32Array(source.length) : reused;
+    target.set(source);
+    const ns = now() - start;
+    return { checksum: sumWords(target, 64), ns };
+  });
 }

@@ -88,17 +88,23 @@ export function compareAnswers(entries) {
 
 /**
  * @param {Race} race
- * @param {{ workspace: import('./workspace.mjs').Workspace, rounds: number, random: () => number }} context
+ * @param {object} context
+ * @param {import('./workspace.mjs').Workspace} context.workspace
+ * @param {number} context.rounds
+ * @param {number} context.least rounds that are run however late it is
+ * @param {number} context.deadline by performance.now(), when no other round begins
+ * @param {() => number} context.random
  */
-export async function runRace(race, { workspace, rounds: usual, random }) {
-  const rounds = Math.min(race.rounds ?? usual, usual);
+export async function runRace(race, { workspace, rounds: usual, least, deadline, random }) {
+  const planned = Math.min(race.rounds ?? usual, usual);
   /** @type {(Entry & { command: readonly string[] })[]} */
   const entries = race.contenders.map(({ name, command = [], skipped }) => {
     const none = { samples: [], extra: {}, checksums: [] };
     if (skipped !== undefined) return { name, command, status: 'skipped', reason: skipped, ...none };
     return { name, command, status: 'ok', ...none };
   });
-  for (let round = 0; round < rounds; round++) {
+  let rounds = 0;
+  for (; rounds < planned && (rounds < least || performance.now() < deadline); rounds++) {
     for (const entry of shuffled(entries, random)) {
       if (entry.status === 'ok') await sample(race, entry, entry.command, workspace);
     }
@@ -112,7 +118,8 @@ export async function runRace(race, { workspace, rounds: usual, random }) {
     ...(race.bytes === undefined ? {} : { bytes: race.bytes }),
     ...(race.state === undefined ? {} : { state: race.state }),
     rounds,
-    ...(rounds < usual && race.fewer !== undefined ? { fewer: race.fewer } : {}),
+    ...(rounds < planned ? { fewer: 'the time of the case was up' } : {}),
+    ...(planned < usual && race.fewer !== undefined ? { fewer: race.fewer } : {}),
     contenders: entries.map(({ name, status, reason, samples, extra }) => ({
       name,
       status,

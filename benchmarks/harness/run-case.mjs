@@ -56,9 +56,9 @@ export function contextOf(workspace, commands, quick) {
 /**
  * @param {Case} one
  * @param {Context} context
- * @param {{ rounds: number, random: () => number, show: (race: RaceResult) => void }} options
+ * @param {{ rounds: number, least: number, longest: number, random: () => number, show: (race: RaceResult) => void }} options
  */
-export async function runCase({ number, title, races }, context, { rounds, random, show }) {
+export async function runCase({ number, title, races }, context, { rounds, least, longest, random, show }) {
   /** @type {RaceResult[]} */
   const results = [];
   const start = performance.now();
@@ -66,7 +66,8 @@ export async function runCase({ number, title, races }, context, { rounds, rando
   let failed;
   try {
     for await (const race of races(context)) {
-      const result = await runRace(race, { workspace: context.workspace, rounds, random });
+      const { workspace } = context;
+      const result = await runRace(race, { workspace, rounds, least, deadline: start + longest * 1000, random });
       results.push(result);
       show(result);
     }
