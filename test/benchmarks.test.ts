@@ -4,11 +4,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-import { draw } from '../benchmarks/chart.mjs';
 import { compareAnswers, judge } from '../benchmarks/harness/race.mjs';
 import { median, quantile, randomFrom, ratioOfPairs, shuffled, summarize } from '../benchmarks/harness/statistics.mjs';
 import { derived, results } from '../benchmarks/publish.mjs';
 import { agreement } from '../benchmarks/report/agreement.mjs';
+import { draw } from '../benchmarks/report/chart.mjs';
 import { between, newest } from '../benchmarks/report/tables.mjs';
 import { quantity, short } from '../benchmarks/report/words.mjs';
 

@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { equalTensors, makeFile } from '../harness/files.mjs';
+import { equalTensors, makeFile, tensorOf } from '../harness/files.mjs';
 
 export const number = 2;
 export const title = 'Open and the first tensor of a large model';
@@ -42,18 +42,12 @@ export async function* races({ commands, workspace, quick, faults }) {
   const size = quick ? 1024 * MiB : 8192 * MiB;
   const large = makeModel(workspace, 'large', size);
   const small = makeModel(workspace, 'small', 8 * MiB);
+  /** @param {ReturnType<typeof makeModel>} made */
   const of = ({ directory, shards }) => {
-    const [{ path: file, headerLength, tensors }] = shards;
-    const [{ name, begin, end }] = tensors;
-    return {
-      directory,
-      file,
-      name,
-      begin,
-      length: end - begin,
-      headerLength,
-      paths: shards.map((shard) => shard.path),
-    };
+    const shard = /** @type {import('../harness/files.mjs').Made} */ (shards[0]);
+    const { name, begin, end } = tensorOf(shard, 0);
+    const paths = shards.map((one) => one.path);
+    return { directory, file: shard.path, name, begin, length: end - begin, headerLength: shard.headerLength, paths };
   };
   const model = of(large);
   const inside = { rounds: 201, warm: 100 };
@@ -83,7 +77,7 @@ export async function* races({ commands, workspace, quick, faults }) {
   };
   const tiny = of(small);
   // Each in a process that has opened nothing but the small file: as a server meets its model, once.
-  const growth = (name, { file, name: tensor }) =>
+  const growth = (/** @type {string} */ name, /** @type {typeof model} */ { file, name: tensor }) =>
     commands.javascript(name, 'ours', 'oneTensor', { path: file, name: tensor, warm: tiny.file, warmName: tiny.name });
   yield {
     key: 'growth',

@@ -1,6 +1,6 @@
 // Owns case 3: one small tensor in the middle of a file that is not in memory.
 // Refuses cold code: each process has opened another, small file a hundred times before.
-import { equalTensors, makeFile } from '../harness/files.mjs';
+import { equalTensors, makeFile, tensorOf } from '../harness/files.mjs';
 
 export const number = 3;
 export const title = 'One small cold tensor';
@@ -13,9 +13,9 @@ export async function* races({ commands, workspace, quick, evict }) {
   const each = 64 * 1024;
   const made = makeFile(workspace.path('cold.safetensors'), equalTensors(size / each, each));
   const warm = makeFile(workspace.path('warm.safetensors'), equalTensors(16, each));
-  const { name, begin } = made.tensors[Math.floor(made.tensors.length * 0.53)];
-  const args = { path: made.path, name, warm: warm.path, warmName: warm.tensors[3].name };
-  const goal = (subject) => ({
+  const { name, begin } = tensorOf(made, Math.floor(made.tensors.length * 0.53));
+  const args = { path: made.path, name, warm: warm.path, warmName: tensorOf(warm, 3).name };
+  const goal = (/** @type {string} */ subject) => ({
     text: `a cold tensor of 64 KiB, ${subject}, in parts of C pread`,
     subject,
     against: 'C pread',

@@ -47,6 +47,7 @@ export async function* races({ commands, workspace, quick, faults, prepare }) {
       unit: 'ns',
       bytes: size,
       state: await faults(path),
+      share: large ? 5 : 1,
       contenders: large ? [...both, ...more] : both,
       goals: [
         {

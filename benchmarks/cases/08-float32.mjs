@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { arch } from 'node:os';
 
-import { makeFile } from '../harness/files.mjs';
+import { makeFile, tensorOf } from '../harness/files.mjs';
 
 export const number = 8;
 export const title = 'Conversion to float32';
@@ -29,12 +29,17 @@ function instructionSets() {
  */
 function race({ commands }, { made, dtype, fresh, set, best }) {
   const { path } = made;
-  const [{ begin, end }] = made.tensors;
+  const { begin, end } = tensorOf(made, 0);
   const elements = (end - begin) / BYTES[dtype];
   const loop = { dtype, path, begin, end, fresh, rounds: ROUNDS, warm: 3 };
   const kernels = [`C, ${set}`, `C, ${set}, streaming`];
   const torch = fresh ? 'torch .float()' : 'torch copy_';
   const where = `${dtype}, ${fresh ? 'fresh memory' : 'a reused target'}, ${set}`;
+  /**
+   * @param {string} name
+   * @param {string | string[]} against
+   * @param {number} atLeast
+   */
   const goal = (name, against, atLeast, headline = false) => ({
     text: `${where}: speed in parts of ${name}`,
     subject: 'toFloat32Array',

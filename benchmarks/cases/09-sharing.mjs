@@ -18,7 +18,7 @@ export async function* races({ commands, workspace, quick, linux }) {
   for (const count of [1, 2, 4, 8]) {
     const mapped = { paths, size, count, how: 'mmap' };
     const read = { paths: [other.path], size: small, count, how: 'read' };
-    const contender = (name, args) =>
+    const contender = (/** @type {string} */ name, /** @type {import('../harness/commands.mjs').Arguments} */ args) =>
       linux ? commands.javascript(name, 'sharing', 'share', args) : { name, skipped: 'needs /proc/PID/smaps_rollup' };
     const plural = count === 1 ? '1 process' : `${count} processes`;
     yield {

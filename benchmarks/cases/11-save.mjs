@@ -14,7 +14,7 @@ const MEMORY = 'C write from memory, fsync';
 /** @param {string} path */
 function dataOffsetOf(path) {
   const prefix = Buffer.alloc(8);
-  const descriptor = openSync(path);
+  const descriptor = openSync(path, 'r');
   readSync(descriptor, prefix, 0, 8, 0);
   closeSync(descriptor);
   return 8 + Number(prefix.readBigUInt64LE());
@@ -45,7 +45,7 @@ export async function* races({ commands, workspace, quick, faults, provide, prep
       rmSync(to, { force: true });
       await provide(size);
     },
-    after: async (contender) => {
+    after: async (/** @type {string} */ contender) => {
       const state = await faults(to);
       if (contender !== MEMORY && (await sumOf(to)) !== expected)
         throw new Error('a wrong answer: other data was saved');

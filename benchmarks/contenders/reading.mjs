@@ -5,13 +5,9 @@ import { open } from 'node:fs/promises';
 
 import { inRounds, now, planOf, sumWords, warmUp } from './clock.mjs';
 import { firstWord, memory } from './ours.mjs';
+import { validate } from './validation.mjs';
 
 const PREFIX = 8;
-const BITS = {
-  ...{ BOOL: 8, U8: 8, I8: 8, F8_E4M3: 8, F8_E5M2: 8, F16: 16, BF16: 16, I16: 16, U16: 16 },
-  ...{ F32: 32, I32: 32, U32: 32, F64: 64, I64: 64, U64: 64 },
-};
-
 /** The header's bytes; the data follows them. */
 function headerBytes(descriptor) {
   const prefix = Buffer.alloc(PREFIX);
@@ -26,31 +22,6 @@ function tensorsOf(descriptor) {
   const bytes = headerBytes(descriptor);
   const { __metadata__: _, ...tensors } = JSON.parse(bytes.toString());
   return { tensors, dataOffset: PREFIX + bytes.length };
-}
-
-function validate(tensors, dataLength) {
-  const ranges = [];
-  for (const name of Object.keys(tensors)) {
-    const { dtype, shape, data_offsets: offsets } = tensors[name];
-    const bits = BITS[dtype];
-    if (bits === undefined || !Array.isArray(shape) || offsets?.length !== 2) throw new Error(`bad tensor ${name}`);
-    let elements = 1;
-    for (const size of shape) {
-      if (!Number.isSafeInteger(size) || size < 0) throw new Error(`bad shape of ${name}`);
-      elements *= size;
-    }
-    if (!Number.isSafeInteger(elements) || offsets[1] - offsets[0] !== (elements * bits) / 8) {
-      throw new Error(`bad size of ${name}`);
-    }
-    ranges.push(offsets);
-  }
-  ranges.sort((a, b) => a[0] - b[0]);
-  let at = 0;
-  for (const [begin, end] of ranges) {
-    if (begin !== at) throw new Error('a gap or an overlap');
-    at = end;
-  }
-  if (at !== dataLength) throw new Error('the data ends elsewhere');
 }
 
 const lengthOf = (names) => names.reduce((sum, name) => sum + name.length, 0);

@@ -64,6 +64,17 @@ export function equalTensors(count, byteLength, prefix = 'model.layers') {
 }
 
 /**
+ * A tensor of a file that was made.
+ * @param {Made} made
+ * @param {number} index from 0
+ */
+export function tensorOf({ tensors }, index) {
+  const tensor = tensors[index];
+  if (tensor === undefined) throw new RangeError(`no tensor ${index} of ${tensors.length}`);
+  return tensor;
+}
+
+/**
  * The header's bytes and where its tensors come to lie.
  * @param {readonly Wanted[]} wanted
  * @param {boolean} [metadata]

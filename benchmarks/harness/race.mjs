@@ -26,6 +26,7 @@ import { ratioOfPairs, shuffled, summarize } from './statistics.mjs';
  * @property {{ faultsPerGiB?: number, resident?: number }} [state] of the file: its folios, and how much of it is in memory
  * @property {number} [rounds] fewer than the method's, for `fewer`
  * @property {string} [fewer] why
+ * @property {number} [share] of a run's time, where a race has many or slow contenders; 1 by default
  * @property {boolean} [different] contenders work on different files, so their answers are not compared with one another
  * @property {(contender: string) => Promise<void>} [before] each sample; what it throws ends the contender
  * @property {(contender: string) => Promise<Record<string, number> | undefined>} [after] each sample; adds to `extra`
@@ -92,10 +93,10 @@ export function compareAnswers(entries) {
  * @param {import('./workspace.mjs').Workspace} context.workspace
  * @param {number} context.rounds
  * @param {number} context.least rounds that are run however late it is
- * @param {number} context.deadline by performance.now(), when no other round begins
+ * @param {number} context.longest seconds after which no other round begins, times the race's share
  * @param {() => number} context.random
  */
-export async function runRace(race, { workspace, rounds: usual, least, deadline, random }) {
+export async function runRace(race, { workspace, rounds: usual, least, longest, random }) {
   const planned = Math.min(race.rounds ?? usual, usual);
   /** @type {(Entry & { command: readonly string[] })[]} */
   const entries = race.contenders.map(({ name, command = [], skipped }) => {
@@ -103,6 +104,7 @@ export async function runRace(race, { workspace, rounds: usual, least, deadline,
     if (skipped !== undefined) return { name, command, status: 'skipped', reason: skipped, ...none };
     return { name, command, status: 'ok', ...none };
   });
+  const deadline = performance.now() + longest * (race.share ?? 1) * 1000;
   let rounds = 0;
   for (; rounds < planned && (rounds < least || performance.now() < deadline); rounds++) {
     for (const entry of shuffled(entries, random)) {
@@ -118,7 +120,7 @@ export async function runRace(race, { workspace, rounds: usual, least, deadline,
     ...(race.bytes === undefined ? {} : { bytes: race.bytes }),
     ...(race.state === undefined ? {} : { state: race.state }),
     rounds,
-    ...(rounds < planned ? { fewer: 'the time of the case was up' } : {}),
+    ...(rounds < planned ? { fewer: 'its time was up' } : {}),
     ...(planned < usual && race.fewer !== undefined ? { fewer: race.fewer } : {}),
     contenders: entries.map(({ name, status, reason, samples, extra }) => ({
       name,
