@@ -31,8 +31,8 @@ export function newest(results) {
  */
 export function origin({ date, mode, rounds, machine, versions }) {
   const where = `${machine.cpu} with ${machine.processors} processors and ${machine.memoryGiB} GiB, ${machine.kernel}, ${machine.fileSystem}`;
-  const how =
-    mode === 'full' ? `${rounds} rounds` : `a **quick run** of ${rounds} rounds on small files: no more than a hint`;
+  const times = rounds === 1 ? '1 round' : `${rounds} rounds`;
+  const how = mode === 'full' ? times : `a **quick run** of ${times} on small files: no more than a hint`;
   return `Measured on ${date.slice(0, 10)} (${where}; Node ${versions.node}), ${how}, load ${machine.loadAtStart} at the start.`;
 }
 
@@ -80,7 +80,7 @@ export function raceTables({ cases }) {
       const state =
         race.state?.faultsPerGiB === undefined ? '' : `; ${short(race.state.faultsPerGiB)} faults/GiB when touched`;
       const fewer = race.fewer === undefined ? '' : `: ${race.fewer}`;
-      return `**${race.title}** (${race.rounds} rounds${fewer}${state})\n\n${contendersTable(race)}`;
+      return `**${race.title}** (${race.rounds === 1 ? '1 round' : `${race.rounds} rounds`}${fewer}${state})\n\n${contendersTable(race)}`;
     });
     const end = failed === undefined ? [] : [`The case ended early: ${failed}`];
     return [`### ${number}. ${title}`, ...parts, ...end].join('\n\n');
