@@ -1,6 +1,6 @@
 // Owns: hand-written C kernels for BF16, F16 and F8_E4M3 to float32, and a row gather.
 // Refuses: odd lengths, unaligned targets, NaN payloads: it shows what the instruction set can do, not what is right.
-#include "reference.h"
+#include "kernels.h"
 
 #include <string.h>
 
@@ -102,10 +102,10 @@ static void f16_neon(const void *source, size_t count, float *target) {
 }
 #endif
 
-reference_kernel reference_convert(const char *set, const char *dtype, int streaming) {
+kernel kernel_for(const char *set, const char *dtype, int streaming) {
   static const struct {
     const char *set, *dtype;
-    reference_kernel cached, streaming;
+    kernel cached, streaming;
   } kernels[] = {
 #if defined(__x86_64__)
     {"avx2", "BF16", bf16_avx2_cached, bf16_avx2_streaming},
@@ -128,7 +128,7 @@ reference_kernel reference_convert(const char *set, const char *dtype, int strea
   return NULL;
 }
 
-void reference_gather(const void *source, size_t rows, size_t row_bytes, size_t pitch, void *target) {
+void gather_rows(const void *source, size_t rows, size_t row_bytes, size_t pitch, void *target) {
   const uint8_t *from = source;
   uint8_t *to = target;
   for (size_t row = 0; row < rows; ++row) memcpy(to + row * row_bytes, from + row * pitch, row_bytes);

@@ -1,0 +1,98 @@
+// Owns case 8: small floats to float32, from a mapped file into reused and into fresh memory, on one thread.
+// Refuses to choose the C contender: stores that are cached and that stream are two.
+import { readFileSync } from 'node:fs';
+import { arch } from 'node:os';
+
+import { makeFile, tensorOf } from '../harness/files.mjs';
+
+export const number = 8;
+export const title = 'Conversion to float32';
+
+const MiB = 2 ** 20;
+const BYTES = { BF16: 2, F16: 2, F8_E4M3: 1 };
+const ROUNDS = 9;
+
+/** The instruction sets of this processor for which the C program has kernels, the best one first. */
+function instructionSets() {
+  if (arch() === 'arm64') return ['neon'];
+  const flags = readFileSync('/proc/cpuinfo', 'utf8');
+  return [
+    ...(/\bavx512bw\b/.test(flags) && /\bavx512vl\b/.test(flags) ? ['avx512'] : []),
+    ...(/\bavx2\b/.test(flags) && /\bf16c\b/.test(flags) ? ['avx2'] : []),
+  ];
+}
+
+/**
+ * One race: a dtype, a target and an instruction set.
+ * @param {import('../harness/run-case.mjs').Context} context
+ * @param {{ made: import('../harness/files.mjs').Made, dtype: keyof BYTES, fresh: boolean, set: string, best: boolean }} plan
+ */
+function race({ commands }, { made, dtype, fresh, set, best }) {
+  const { path } = made;
+  const { begin, end } = tensorOf(made, 0);
+  const elements = (end - begin) / BYTES[dtype];
+  const loop = { dtype, path, begin, end, fresh, rounds: ROUNDS, warm: 3 };
+  const kernels = [`C, ${set}`, `C, ${set}, streaming`];
+  const torch = fresh ? 'torch .float()' : 'torch copy_';
+  const where = `${dtype}, ${fresh ? 'fresh memory' : 'a reused target'}, ${set}`;
+  /**
+   * @param {string} name
+   * @param {string | string[]} against
+   * @param {number} atLeast
+   */
+  const goal = (name, against, atLeast, headline = false) => ({
+    text: `${where}: speed in parts of ${name}`,
+    subject: 'toFloat32Array',
+    against,
+    rate: true,
+    atLeast,
+    headline,
+  });
+  const inC = kernels.map((name, streaming) => {
+    const args = [path, begin, elements, dtype, set, streaming, ROUNDS, ...(fresh ? ['fresh'] : [])];
+    return commands.limit(name, 'convert', ...args);
+  });
+  // The same whatever the instruction set is: measured beside the best one.
+  const others = [
+    commands.javascript('JavaScript loop', 'loops', 'convert', loop),
+    commands.python(torch, 'convert', { path, name: 'w', fresh, framework: 'torch' }),
+  ];
+  if (dtype === 'F16') {
+    others.push(commands.peer('@petamoriken/float16', 'convert', { ...loop, rounds: 1, warm: 1 }));
+  }
+  if (!fresh) others.push(commands.limit('memcpy', 'copy-memory', elements * 4, ROUNDS));
+  const ours = { path, name: 'w', fresh, kernel: set, rounds: ROUNDS, warm: 3 };
+  return {
+    key: `${dtype}-${fresh ? 'fresh' : 'reused'}-${set}`,
+    title: `${where}, ${(elements * 4) / MiB} MiB of output`,
+    unit: /** @type {const} */ ('ns'),
+    bytes: elements * 4,
+    contenders: [commands.javascript('toFloat32Array', 'ours', 'convert', ours), ...inC, ...(best ? others : [])],
+    goals: [
+      goal('C', kernels, 0.9, best && !fresh),
+      ...(best
+        ? [
+            goal('torch', torch, 1, dtype === 'BF16' && !fresh),
+            goal('JavaScript', 'JavaScript loop', dtype === 'F16' && !fresh ? 3 : 1),
+          ]
+        : []),
+    ],
+  };
+}
+
+/** @param {import('../harness/run-case.mjs').Context} context */
+export async function* races(context) {
+  const { workspace, quick, faults } = context;
+  const size = (quick ? 32 : 64) * MiB;
+  const sets = instructionSets();
+  for (const dtype of /** @type {(keyof BYTES)[]} */ (Object.keys(BYTES))) {
+    const wanted = [{ name: 'w', dtype, shape: [size / BYTES[dtype] / 1024, 1024] }];
+    const made = makeFile(workspace.path(`${dtype}.safetensors`), wanted);
+    const state = await faults(made.path);
+    for (const fresh of quick && dtype !== 'BF16' ? [false] : [false, true]) {
+      for (const set of quick || fresh ? sets.slice(0, 1) : sets) {
+        yield { ...race(context, { made, dtype, fresh, set, best: set === sets[0] }), state };
+      }
+    }
+  }
+}
