@@ -75,7 +75,7 @@ describe('a model of 1,000 shards', () => {
 
 describe('a model of 500,000 tensors', () => {
   const COUNT = 500_000;
-  const nameOf = (k: number) => `model.layers.${k % 1000}.experts.${k}.weight`;
+  const nameOf = (k: number) => `e.${k}`;
 
   it('opens by its index, and finds the first, the last and none', { timeout: 120_000 }, async () => {
     const names = Array.from({ length: COUNT }, (_, k) => nameOf(k));
@@ -83,12 +83,12 @@ describe('a model of 500,000 tensors', () => {
       'wide/model.safetensors.index.json',
       `{"weight_map":{${names.map((name) => `"${name}":"model.safetensors"`).join(',')}}}`,
     );
-    const entries = names.map((name) => `"${name}":{"dtype":"BF16","shape":[0,4096],"data_offsets":[0,0]}`);
+    const entries = names.map((name) => `"${name}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`);
     folder.write('wide/model.safetensors', withHeader(`{${entries.join(',')}}`));
     using model = await openModel(join(folder.path, 'wide'));
     expect(model.size).toBe(COUNT);
     expect([nameOf(0), nameOf(COUNT - 1), 'none'].map((name) => model.has(name))).toEqual([true, true, false]);
-    expect(model.tensor(nameOf(COUNT - 1)).shape).toEqual([0, 4096]);
+    expect(model.tensor(nameOf(COUNT - 1)).shape).toEqual([0]);
     let seen = 0;
     for (const name of model.keys()) if (name === names[seen]) seen++;
     expect(seen).toBe(COUNT);

@@ -2,7 +2,6 @@
 // Refuses to look inside a save: what counts is what stands at the path.
 
 import { execFile, execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -17,6 +16,7 @@ const GiB = 2 ** 30;
 
 /** Processes to kill; they start slowly under the sanitizers, which have nothing to say of a killed one. */
 const ROUNDS = SANITIZED ? 4 : 20;
+const MODEL_ROUNDS = ROUNDS / 2;
 
 const MODULE = new URL('../../dist/index.js', import.meta.url).href;
 
@@ -26,8 +26,6 @@ function directory(): string {
   mkdirSync(path);
   return path;
 }
-
-const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** Starts a module in a process that is killed once it has said something and `delay` milliseconds have gone by. */
 function killed(source: string, path: string, delay: number): Promise<NodeJS.Signals | null> {
@@ -56,7 +54,7 @@ describe('a process that is killed', () => {
       expect(await killed(source, path, Math.random() * 120)).toBe('SIGKILL');
       const bytes = readFileSync(path);
       const [seed] = parse(bytes).tensor('x').data;
-      expect(sha256(bytes), `round ${round}`).toBe(sha256(serialize({ x: numbers(Number(seed)) })));
+      expect(bytes.equals(serialize({ x: numbers(Number(seed)) })), `round ${round}`).toBe(true);
       const others = readdirSync(home).filter((name) => name !== 'x.safetensors');
       for (const name of others) expect(name).toMatch(/^\.x\.safetensors\.safetensors-tmp-/);
       // Those of the rounds before are gone already.
@@ -74,7 +72,7 @@ describe('a process that is killed', () => {
     const names = ['a', 'b', 'c', 'd'];
     const model = (seed: number) => Object.fromEntries(names.map((name) => [name, new Uint32Array(50_000).fill(seed)]));
     await saveModel(path, model(0), { maxShardSize: 400_000 });
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < MODEL_ROUNDS; round++) {
       // Sharded as before, in other shards, and in one file, over and over.
       const source = `console.log('ready');
         const model = (seed) => Object.fromEntries(${JSON.stringify(names)}.map((name) => [name, new Uint32Array(50_000).fill(seed)]));
