@@ -21,6 +21,9 @@ const MAX_BUFFER_LENGTH = Math.min(constants.MAX_LENGTH, 32 * 2 ** 30 - 8);
 /** Most mappings of one process; half of what Linux allows in all, native code stops here. */
 const MOST_MAPPINGS = 32768;
 
+/** With more foreign memory than 64 MiB V8 begins a collection; a buffer of this length does not bring it there. */
+const LEAD_LENGTH = 2 ** 25;
+
 /** A buffer over part of a segment starts at a multiple of the widest element. */
 const WIDEST = 8;
 
@@ -48,6 +51,12 @@ export function canMap(): boolean {
   return nativeBinding().allowsExternalBuffers();
 }
 
+interface Lead {
+  readonly begin: number;
+  readonly end: number;
+  readonly buffer: ArrayBuffer;
+}
+
 export class MappedSource implements Source {
   readonly backend = 'mmap';
   readonly protection: Protection;
@@ -58,6 +67,13 @@ export class MappedSource implements Source {
   readonly #plan: SegmentPlan;
   readonly #pages: MappedPages;
   readonly #segments: (ArrayBuffer | undefined)[];
+  /**
+   * A buffer over the tensor that is used first, if it is short: a segment costs a collection, milliseconds and more, which
+   * a program that wants one tensor would pay for the rest of the file.
+   */
+  #lead: Lead | undefined;
+  /** Whether a tensor was used. */
+  #begun = false;
   /** Buffers over parts of segments that are themselves too long for one. */
   #parts: WeakRef<ArrayBuffer>[] = [];
   #mostParts = 64;
@@ -92,6 +108,8 @@ export class MappedSource implements Source {
     // A length of 0: the user has moved the buffer elsewhere, which keeps its own share of the mapping.
     if (buffer === undefined || buffer.byteLength === 0) {
       if (buffer !== undefined) this.#shared = true;
+      const lead = this.#leadFor(begin, end, from, to);
+      if (lead !== undefined) return new type(lead.buffer, begin - lead.begin, length);
       buffer = this.#create(from, to);
       this.#segments[k] = buffer;
     }
@@ -167,11 +185,13 @@ export class MappedSource implements Source {
   close(): void {
     this.#closed = true;
     const parts = this.#parts.map((part) => part.deref());
-    for (const buffer of [...this.#segments, ...parts]) if (buffer !== undefined) this.#detach(buffer);
+    for (const buffer of [this.#lead?.buffer, ...this.#segments, ...parts])
+      if (buffer !== undefined) this.#detach(buffer);
     // The mapping itself goes when the buffers' objects go; its pages need not wait for that, unless somebody else has
     // some of them, with what was written there.
     this.#binding.release(this.#handle, !this.#shared);
     this.#segments.fill(undefined);
+    this.#lead = undefined;
     this.#parts = [];
   }
 
@@ -189,6 +209,20 @@ export class MappedSource implements Source {
     }
     this.#lastSegment = low;
     return low;
+  }
+
+  /** The short buffer over a range of the segment [from, to), if there is one, or there may be. */
+  #leadFor(begin: number, end: number, from: number, to: number): Lead | undefined {
+    if (!this.#begun && to - from > LEAD_LENGTH && end - begin <= LEAD_LENGTH - WIDEST) {
+      const start = begin - ((begin - from) % WIDEST);
+      this.#lead = { begin: start, end, buffer: this.#create(start, end) };
+    }
+    this.#begun = true;
+    const lead = this.#lead;
+    if (lead === undefined || begin < lead.begin || end > lead.end) return undefined;
+    if (lead.buffer.byteLength > 0) return lead;
+    this.#shared = true;
+    return undefined;
   }
 
   /** A buffer that begins as far before a range as the range lies after a multiple of the widest element. */

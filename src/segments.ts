@@ -8,10 +8,10 @@ import { arrayOf, DTYPES } from './dtype.js';
 const WIDEST = 8;
 
 /**
- * Longest run, in bytes; a longer tensor gets a segment of its own. Collecting garbage costs the same for 1 and for 4 GiB,
- * but whoever posts a view to a worker clones its whole segment (docs/decisions/0004-segments.md).
+ * Longest run, in bytes; a longer tensor gets a segment of its own. Each new segment costs about one collection, so the
+ * longer the better, but others keep byte offsets in 32 signed bits (docs/decisions/0004-segments.md).
  */
-export const SEGMENT_LIMIT = 2 ** 30;
+export const SEGMENT_LIMIT = 2 ** 31 - 8;
 
 /** Segment k covers the bytes [begin[k], end[k]) of the file, in ascending order. */
 export interface SegmentPlan {
@@ -27,7 +27,7 @@ const ALIGNMENT = DTYPES.map((dtype) => arrayOf(dtype).BYTES_PER_ELEMENT);
  * With `shifted` false, segments start at multiples of 8 bytes of the file, so that a view's byteOffset tells the
  * alignment of its address. With `shifted` true, a segment starts at the first tensor that does not suit the current
  * one: every tensor is then aligned within its segment, though not in memory. A file with an unpadded header needs one
- * segment a GiB for that, the same as a padded one.
+ * segment for 2 GiB, the same as a padded one.
  */
 export function planSegments(
   columns: TensorColumns,

@@ -33,7 +33,7 @@ export interface Source {
   bytes(begin: number, end: number): Uint8Array;
   /** The same as elements of a class, whose size divides both the length and `byteOffsetOf(begin)`. */
   array(begin: number, end: number, type: TypedArrayConstructor): TensorData;
-  /** The byteOffset that `bytes` has for a range that starts at `begin`; reads nothing. */
+  /** The byteOffset that `bytes` has for a range that starts at `begin`, modulo 8; reads nothing. */
   byteOffsetOf(begin: number): number;
   /**
    * Copies runs of bytes to the start of `target`; positions in `runs` count from byte `begin` of the file. Touches no

@@ -1,9 +1,10 @@
 // Owns the plan of segments: which tensors share a buffer, and that mapped bytes are the file's bytes under any plan.
 // Refuses the rules of layout: every plan here is of a valid one.
 
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, truncateSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { nativeBinding } from '../src/binding.js';
 import { TensorColumns } from '../src/columns.js';
 import { arrayOf, bitsOf, DTYPES, type Dtype, dtypeCode } from '../src/dtype.js';
 import { fileSystemOf } from '../src/file-system.js';
@@ -140,13 +141,14 @@ describe('planSegments', () => {
     }
   });
 
-  it('has one segment up to 1 GiB, and another after it', () => {
-    const eighth = 2 ** 27 / 8;
-    const list = placed(Array.from({ length: 17 }, () => ['U8', eighth] as const));
+  it('has one segment up to the limit, which keeps byte offsets in 32 signed bits, and another after it', () => {
+    expect(SEGMENT_LIMIT).toBeLessThan(2 ** 31);
+    const eighth = SEGMENT_LIMIT / 8;
+    const list = placed([['U8', eighth - 1] as const, ['U8', 1] as const, ['U8', 1] as const, ['U8', eighth] as const]);
     expect(listed(planSegments(columnsOf(list), 4096, false))).toEqual([
-      [4096, 4096 + 2 ** 30],
-      [4096 + 2 ** 30, 4096 + 2 ** 31],
-      [4096 + 2 ** 31, 4096 + 2 ** 31 + 2 ** 27],
+      [4096, 4096 + SEGMENT_LIMIT],
+      [4096 + SEGMENT_LIMIT, 4096 + SEGMENT_LIMIT + 8],
+      [4096 + SEGMENT_LIMIT + 8, 4096 + 2 * SEGMENT_LIMIT + 8],
     ]);
   });
 });
@@ -172,5 +174,59 @@ describe('a mapped file', () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it('gives the tensor that is used first, if it is short, a buffer of its own until another is used', () => {
+    const MiB = 2 ** 20;
+    const list = placed([
+      ['F32', MiB / 4] as const,
+      ['U8', 3] as const,
+      ['U16', 5] as const,
+      ['F32', 10 * MiB] as const,
+    ]);
+    const path = folder.write('led', '');
+    truncateSync(path, 16 + list.at(-1)!.end);
+    const descriptor = openSync(path, 'r');
+    const status = fstatSync(descriptor, { bigint: true });
+    const origin = new Origin(path, status, fileSystemOf(undefined));
+    const plan = planSegments(columnsOf(list), 16, false);
+    const at = (k: number) => [16 + list[k]!.begin, 16 + list[k]!.end] as const;
+    const source = new MappedSource(descriptor, Number(status.size), 'copy-on-write', plan, origin);
+    const long = new MappedSource(descriptor, Number(status.size), 'copy-on-write', plan, origin);
+    closeSync(descriptor);
+    const first = source.bytes(...at(2));
+    first[0] = 7;
+    expect(first.buffer.byteLength).toBe(80);
+    expect(source.bytes(...at(2)).buffer).toBe(first.buffer);
+    expect(source.bytes(at(2)[0] + 8, at(2)[1]).buffer).toBe(first.buffer); // a slice of it
+    const second = source.bytes(...at(1));
+    expect(second.buffer.byteLength).toBe(list.at(-1)!.end);
+    const again = source.bytes(...at(2));
+    expect([again.buffer, again[0]]).toEqual([second.buffer, 7]);
+    for (const bytes of [first, again]) expect(bytes.byteOffset % 8).toBe(source.byteOffsetOf(at(2)[0]) % 8);
+    source.close();
+    expect([first, second, again].map(({ byteLength }) => byteLength)).toEqual([0, 0, 0]);
+    expect(long.bytes(...at(3)).buffer.byteLength).toBe(list.at(-1)!.end);
+    long.close();
+  });
+
+  it('goes on when that buffer is moved elsewhere', () => {
+    const list = placed([['U8', 1] as const, ['U8', 5 * 2 ** 20] as const]);
+    const path = folder.write('moved', '');
+    truncateSync(path, 16 + list.at(-1)!.end);
+    const descriptor = openSync(path, 'r');
+    const status = fstatSync(descriptor, { bigint: true });
+    const origin = new Origin(path, status, fileSystemOf(undefined));
+    const plan = planSegments(columnsOf(list), 16, false);
+    const source = new MappedSource(descriptor, Number(status.size), 'copy-on-write', plan, origin);
+    closeSync(descriptor);
+    const first = source.bytes(16, 24);
+    first[3] = 9;
+    // What a transfer leaves behind; runtimes differ in whether they move such memory.
+    nativeBinding().detach(first.buffer as ArrayBuffer);
+    const again = source.bytes(16, 24);
+    expect([again.buffer.byteLength > 24, again[3]]).toEqual([true, 9]);
+    source.close();
+    expect(again.byteLength).toBe(0);
   });
 });

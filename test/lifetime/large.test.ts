@@ -44,7 +44,7 @@ describe('a file of 8 GiB', () => {
     expect(await reported(source, large)).toEqual([[true, true, true, 0]]);
   });
 
-  it('has every tensor within reach, in buffers of at most 1 GiB', async () => {
+  it('has every tensor within reach, in buffers of less than 2 GiB', async () => {
     const source = `
       const file = await st.open(path);
       const buffers = new Set();
@@ -54,8 +54,8 @@ describe('a file of 8 GiB', () => {
         buffers.add(tensor.data.buffer);
         if (tensor.data[tensor.length - 1] !== 0 || !tensor.isView) report(tensor.name);
       }
-      report([lengths * 4 / 2 ** 30, buffers.size, Math.max(...[...buffers].map((buffer) => buffer.byteLength)) <= 2 ** 30]);`;
-    expect(await reported(source, large)).toEqual([[8, 8, true]]);
+      report([lengths * 4 / 2 ** 30, buffers.size, Math.max(...[...buffers].map((buffer) => buffer.byteLength)) < 2 ** 31]);`;
+    expect(await reported(source, large)).toEqual([[8, 5, true]]);
   });
 });
 
@@ -75,25 +75,17 @@ describe('a file of 16 GiB', () => {
           if (kept.length > 10) kept = [];
           if (i % 10 === 0) await turn();
         }
-        await sleep(10);
       };
-      const during = async (work) => { const before = major; await work(); await allocate(); return major - before; };
-      const without = await during(() => {});
+      const during = async (work) => { const before = major; await work(); await sleep(50); return major - before; };
+      const without = await during(allocate);
       let views;
       const viewing = await during(() => { views = [...st.openSync(path).values()].map((tensor) => tensor.data); });
-      const after = await during(() => {});
-      report([views.length, viewing - without, after - without]);`;
-    // The loop has collections of its own, which fall on either side: the quietest of three children counts.
-    const children = [
-      await reported(source, sixteen),
-      await reported(source, sixteen),
-      await reported(source, sixteen),
-    ];
-    const rows = children.flat() as number[][];
-    expect(rows.map(([count]) => count)).toEqual([64, 64, 64]);
-    // Eight, and perhaps a marking that the last of them has begun.
-    expect(Math.min(...rows.map(([, viewing]) => viewing!))).toBeLessThanOrEqual(9);
-    expect(Math.min(...rows.map(([, , after]) => after!))).toBeLessThanOrEqual(1);
+      const after = await during(allocate);
+      report([views.length, viewing, after - without]);`;
+    const [row] = (await reported(source, sixteen)) as number[][];
+    expect(row![0]).toBe(64);
+    expect(row![1]).toBeLessThanOrEqual(8);
+    expect(row![2]).toBeLessThanOrEqual(1);
   });
 });
 
