@@ -1,13 +1,18 @@
 // Owns which tests belong to which run: `unit` is everything in-process, `package` installs the tarball.
 // Refuses settings that hide a failure: no retries, no tests allowed to be missing.
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const { SAFETENSORS_MMAP_EXPECT_SANITIZED: SANITIZED } = process.env;
+
+/** The examples import the library by its name; their tests run it from src/. */
+const library = fileURLToPath(new URL('src/index.ts', import.meta.url));
 
 export default defineConfig({
   test: {
     projects: [
       {
+        resolve: { alias: { 'safetensors-mmap': library } },
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
