@@ -5,6 +5,8 @@
 #include "floats_binding.h"
 #include "gather_binding.h"
 #include "mapping_binding.h"
+#include "prefetch_binding.h"
+#include "residency_binding.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -25,6 +27,12 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["segment"] = Napi::Function::New<CreateSegment>(env, "segment");
   exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
   exports["populate"] = Napi::Function::New<PopulateMapping>(env, "populate");
+  exports["bringIn"] = Napi::Function::New<BringInPages>(env, "bringIn");
+  exports["askForLargePages"] = Napi::Function::New<AskForLargeFolios>(env, "askForLargePages");
+  exports["residentBytes"] = Napi::Function::New<GetResidentBytes>(env, "residentBytes");
+  exports["cachedBytes"] = Napi::Function::New<GetCachedBytes>(env, "cachedBytes");
+  exports["evict"] = Napi::Function::New<EvictMapped>(env, "evict");
+  exports["dropCached"] = Napi::Function::New<DropCachedPages>(env, "dropCached");
   exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
   exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");
   exports["convert"] = Napi::Function::New<Convert>(env, "convert");

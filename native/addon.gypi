@@ -64,12 +64,22 @@
         '<(native)/gather.cc',
         '<(native)/gather_binding.cc',
         '<(native)/mapping_binding.cc',
+        '<(native)/prefetch_binding.cc',
+        '<(native)/residency_binding.cc',
       ],
       'conditions': [
         ['OS=="win"', {
-          'sources': ['<(native)/mapping_win32.cc'],
+          'sources': [
+            '<(native)/mapping_win32.cc',
+            '<(native)/prefetch_win32.cc',
+            '<(native)/residency_win32.cc',
+          ],
         }, {
-          'sources': ['<(native)/mapping_posix.cc'],
+          'sources': [
+            '<(native)/mapping_posix.cc',
+            '<(native)/prefetch_posix.cc',
+            '<(native)/residency_posix.cc',
+          ],
         }],
         ['OS=="linux"', {
           'sources': ['<(native)/glibc_single_threaded.cc'],

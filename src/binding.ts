@@ -24,6 +24,19 @@ export interface NativeBinding {
   isReadOnly(handle: MappingHandle): boolean;
   /** Brings pages of [begin, end), [begin, end) … in on another thread; a hint. */
   populate(handle: MappingHandle, ranges: readonly number[]): Promise<void>;
+  /**
+   * Reads the pages of ranges [begin, end), [begin, end) … and maps them, on another thread; 0 or the errno: EINVAL where
+   * the system cannot, EFAULT where a touch would raise a signal.
+   */
+  bringIn(handle: MappingHandle, ranges: readonly number[]): Promise<number>;
+  /** Asks for the largest pages for what is yet to be read, on another thread; a hint. */
+  askForLargePages(handle: MappingHandle, ranges: readonly number[]): Promise<number>;
+  /** Bytes of the ranges that are in memory, as mincore says, and of the page cache alone; -1 where the system does not say. */
+  residentBytes(handle: MappingHandle, ranges: readonly number[]): number;
+  cachedBytes(descriptor: number, ranges: readonly number[]): number;
+  /** Gives whole pages back: those of the mapping that were not written to, those of the cache that nobody has mapped. */
+  evict(handle: MappingHandle, ranges: readonly number[]): void;
+  dropCached(descriptor: number, ranges: readonly number[]): void;
   /** Drops the handle's share of the mapping; segments keep theirs. With `dropPages`, what was written to them is lost. */
   release(handle: MappingHandle, dropPages: boolean): void;
   /**

@@ -10,6 +10,8 @@ import type { Dtype, TensorData, TypedArrayConstructor } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { type FileRuns, overlapFault } from './gathering.js';
 import { convertOnThreads } from './mapped-conversion.js';
+import { askForLargePages, bringIn, evict, type MappedPages, residentBytes } from './mapped-pages.js';
+import type { Origin } from './origin.js';
 import type { SegmentPlan } from './segments.js';
 import type { Protection, Source } from './source.js';
 
@@ -46,6 +48,7 @@ export class MappedSource implements Source {
   readonly #binding: NativeBinding;
   readonly #handle: MappingHandle;
   readonly #plan: SegmentPlan;
+  readonly #pages: MappedPages;
   readonly #segments: (ArrayBuffer | undefined)[];
   /** Buffers over parts of segments that are themselves too long for one. */
   #parts: WeakRef<ArrayBuffer>[] = [];
@@ -56,13 +59,14 @@ export class MappedSource implements Source {
   #shared = false;
 
   /** Maps a file of `byteLength` bytes; the descriptor may be closed afterwards. Throws the system's error. */
-  constructor(descriptor: number, byteLength: number, protection: Protection, plan: SegmentPlan) {
+  constructor(descriptor: number, byteLength: number, protection: Protection, plan: SegmentPlan, origin: Origin) {
     this.#binding = nativeBinding();
     const handle = this.#binding.map(descriptor, byteLength, protection === 'read-only');
     if (typeof handle === 'number') throw systemError(handle, byteLength);
     this.#handle = handle;
     this.protection = this.#binding.isReadOnly(handle) ? 'read-only' : 'copy-on-write';
     this.#plan = plan;
+    this.#pages = { binding: this.#binding, handle, origin, requireOpen: () => this.#requireOpen() };
     this.#segments = new Array(plan.begin.length);
   }
 
@@ -128,6 +132,25 @@ export class MappedSource implements Source {
 
   populate(ranges: readonly number[]): Promise<void> | undefined {
     return this.#closed ? undefined : this.#binding.populate(this.#handle, ranges);
+  }
+
+  bringIn(ranges: readonly number[]): Promise<void> {
+    return bringIn(this.#pages, ranges);
+  }
+
+  async askForLargePages(ranges: readonly number[]): Promise<void> {
+    this.#requireOpen();
+    await askForLargePages(this.#pages, ranges);
+  }
+
+  residentBytes(ranges: readonly number[]): number | undefined {
+    this.#requireOpen();
+    return residentBytes(this.#pages, ranges);
+  }
+
+  evict(ranges: readonly number[]): void {
+    this.#requireOpen();
+    evict(this.#pages, ranges);
   }
 
   /** Buffers that the user moves elsewhere leave the mapping as it is. */

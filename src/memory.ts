@@ -6,7 +6,7 @@ import { type ConversionOptions, closedFault, convertBytes, convertInTurns } fro
 import type { Dtype, TensorData, TypedArrayConstructor } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, overlapFault, overlaps } from './gathering.js';
-import type { Protection, Source } from './source.js';
+import { lengthOf, type Protection, type Source } from './source.js';
 
 export class MemorySource implements Source {
   readonly backend = 'memory';
@@ -39,6 +39,20 @@ export class MemorySource implements Source {
   }
 
   populate(): undefined {}
+
+  /** In memory it is; whether it is still the caller's to read is another question. */
+  async bringIn(): Promise<void> {
+    if (this.#closed) throw closedFault();
+    this.requireIntact();
+  }
+
+  askForLargePages(): undefined {}
+
+  residentBytes(ranges: readonly number[]): number {
+    return lengthOf(ranges);
+  }
+
+  evict(): void {}
 
   requireIntact(): void {
     if (this.#bytes.byteLength !== this.#byteLength) {

@@ -5,15 +5,19 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 import { quote, SafeTensorsError } from './errors.js';
+import type { FileSystem } from './file-system.js';
 import type { Header, TensorInfo } from './header.js';
 import { compareNatural } from './natural.js';
-import { type FileIdentity, openIdentified, pathOf, readIdentified, readIndex } from './open.js';
+import { type Identified, openIdentified, openIdentifiedAsync, pathOf, readIdentified, readIndex } from './open.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
-import type { SafeTensors } from './safetensors.js';
+import { type PrefetchOptions, type PrefetchPart, prefetchOptions, prefetchParts } from './prefetch.js';
+import { type SafeTensors, sourceOf } from './safetensors.js';
+import { namesOf, rangesOf, type TensorNames } from './selection.js';
 import { parseShardIndex, type ShardIndex } from './shard-index.js';
+import { lengthOf } from './source.js';
 import { notFound } from './suggestions.js';
 import type { TensorView } from './tensor.js';
-import { TensorMap } from './tensor-map.js';
+import { type Residency, TensorMap } from './tensor-map.js';
 
 /** Headers are read this many at a time, so that a thousand shards need no thousand descriptors. */
 const READ_AT_ONCE = 8;
@@ -42,8 +46,7 @@ export async function openModel(path: string | URL, options?: OpenOptions): Prom
   const given = pathOf(path);
   const file = (await stat(given)).isDirectory() ? await findInDirectory(resolve(given)) : resolve(given);
   if (!file.endsWith('.json')) {
-    const { header, identity } = await readIdentified(file, options);
-    const shard = { file: basename(file), path: file, header, identity };
+    const shard = { file: basename(file), path: file, ...(await readIdentified(file, options)) };
     return SafeTensorsModel.over(given, undefined, [shard], undefined, resolved);
   }
   const index = parseShardIndex(await readIndex(file, resolved.maxHeaderLength), file);
@@ -65,8 +68,10 @@ export class SafeTensorsModel extends TensorMap {
   readonly size: number;
   /** Length of all files together, in bytes. */
   readonly byteLength: number;
+  /** Of the first shard; undefined for a model without any. */
+  readonly fileSystem: FileSystem | undefined;
   readonly #index: ShardIndex | undefined;
-  readonly #identities: readonly FileIdentity[];
+  readonly #identified: readonly Identified[];
   readonly #options: ResolvedOptions;
   readonly #open: (SafeTensors | undefined)[];
   #closed = false;
@@ -86,7 +91,8 @@ export class SafeTensorsModel extends TensorMap {
     this.size = index?.weightMap.size ?? shards[0]!.header.size;
     this.byteLength = shards.reduce((sum, shard) => sum + shard.header.byteLength, 0);
     this.#index = index;
-    this.#identities = shards.map((shard) => shard.identity);
+    this.fileSystem = shards[0]?.fileSystem;
+    this.#identified = shards;
     this.#options = options;
     this.#open = new Array(shards.length);
   }
@@ -152,6 +158,40 @@ export class SafeTensorsModel extends TensorMap {
     for (const name of this.keys()) yield this.tensor(name);
   }
 
+  /** Shards that are not mapped yet are, off the event loop, when their turn comes. */
+  async prefetch(names?: TensorNames, options: PrefetchOptions = {}): Promise<void> {
+    const resolved = prefetchOptions(options);
+    const wanted = this.#rangesOf(namesOf(names));
+    this.#requireOpen();
+    const parts = wanted.map(({ position, ranges }): PrefetchPart => {
+      const { path, fileSystem } = this.#identified[position]!;
+      return { path, fileSystem, ranges, open: async () => sourceOf(await this.#fileAsync(position)) };
+    });
+    await prefetchParts(parts, resolved);
+  }
+
+  /** Maps the shards that it asks for, as a first use does. */
+  residency(names?: TensorNames): Residency {
+    const wanted = this.#rangesOf(namesOf(names));
+    this.#requireOpen();
+    let residentBytes: number | undefined = 0;
+    for (const { position, ranges } of wanted) {
+      const found = sourceOf(this.#file(position)).residentBytes(ranges);
+      residentBytes = found === undefined || residentBytes === undefined ? undefined : residentBytes + found;
+    }
+    return { bytes: wanted.reduce((sum, { ranges }) => sum + lengthOf(ranges), 0), residentBytes };
+  }
+
+  /** Shards that are not mapped stay as they are. */
+  evict(names?: TensorNames): void {
+    const wanted = this.#rangesOf(namesOf(names));
+    this.#requireOpen();
+    for (const { position, ranges } of wanted) {
+      const file = this.#open[position];
+      if (file !== undefined) sourceOf(file).evict(ranges);
+    }
+  }
+
   close(): void {
     this.#closed = true;
     for (const file of this.#open) file?.close();
@@ -177,15 +217,36 @@ export class SafeTensorsModel extends TensorMap {
   }
 
   #file(position: number): SafeTensors {
-    const { header, path } = this.shards[position]!;
-    this.#open[position] ??= openIdentified(header, path, this.#identities[position]!, this.#options);
+    this.#open[position] ??= openIdentified(this.#identified[position]!, this.#options);
     return this.#open[position];
+  }
+
+  async #fileAsync(position: number): Promise<SafeTensors> {
+    this.#requireOpen();
+    const opened = this.#open[position] ?? (await openIdentifiedAsync(this.#identified[position]!, this.#options));
+    // Meanwhile a tensor may have been asked for, or the model closed.
+    this.#open[position] ??= opened;
+    if (this.#open[position] !== opened || this.#closed) opened.close();
+    this.#requireOpen();
+    return this.#open[position];
+  }
+
+  /** The shards that hold the tensors named, with their ranges. */
+  #rangesOf(names: readonly string[] | undefined): { readonly position: number; readonly ranges: readonly number[] }[] {
+    const byShard = new Map<number, string[] | undefined>();
+    if (names === undefined && this.#index === undefined) byShard.set(0, undefined);
+    for (const name of byShard.size > 0 ? [] : (names ?? this.keys())) {
+      const shard = this.#requireShard(name);
+      const list = byShard.get(shard);
+      if (list === undefined) byShard.set(shard, [name]);
+      else list.push(name);
+    }
+    const shards = [...byShard].sort(([a], [b]) => a - b);
+    return shards.map(([position, list]) => ({ position, ranges: rangesOf(this.shards[position]!.header, list) }));
   }
 }
 
-interface IdentifiedShard extends Shard {
-  readonly identity: FileIdentity;
-}
+type IdentifiedShard = Shard & Identified;
 
 async function readShards(
   directory: string,

@@ -16,10 +16,12 @@ import { promisify, types } from 'node:util';
 
 import { DIAGNOSIS_LENGTH, diagnose } from './diagnosis.js';
 import { quote, SafeTensorsError } from './errors.js';
+import { type FileSystem, fileSystemAt, fileSystemAtSync } from './file-system.js';
 import { Header, headerLengthOf, PREFIX_LENGTH } from './header.js';
 import { canMap, MappedSource } from './mapping.js';
 import { MemorySource } from './memory.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
+import { Origin } from './origin.js';
 import { ReadingSource, readRange, readRangeSync } from './reading.js';
 import { SafeTensors } from './safetensors.js';
 import type { Source } from './source.js';
@@ -42,7 +44,10 @@ export async function open(path: string | URL, options?: OpenOptions): Promise<S
   const resolved = resolveOptions(options);
   const file = pathOf(path);
   return withFile(file, async (descriptor, status) =>
-    attach(descriptor, await headerOf(descriptor, status, file, resolved.maxHeaderLength), resolved),
+    attach(descriptor, await headerOf(descriptor, status, file, resolved.maxHeaderLength), resolved, {
+      status,
+      fileSystem: await fileSystemAt(descriptor, file),
+    }),
   );
 }
 
@@ -56,7 +61,7 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
     const steps = headerSteps(Number(status.size), file, resolved.maxHeaderLength);
     const header = drive(steps, ([begin, end]) => readRangeSync(descriptor, begin, end));
-    opened = attach(descriptor, header, resolved);
+    opened = attach(descriptor, header, resolved, { status, fileSystem: fileSystemAtSync(descriptor, file) });
     return opened;
   } finally {
     if (opened?.backend !== 'read') closeSync(descriptor);
@@ -97,40 +102,51 @@ export type FileIdentity = string;
 export async function readIdentified(
   path: string | URL,
   options: Pick<OpenOptions, 'maxHeaderLength'> | undefined,
-): Promise<{ header: Header; identity: FileIdentity }> {
+): Promise<{ header: Header; identity: FileIdentity; fileSystem: FileSystem }> {
   const { maxHeaderLength } = resolveOptions(options);
   const file = pathOf(path);
   return withFile(file, async (descriptor, status) => ({
     header: await headerOf(descriptor, status, file, maxHeaderLength),
     identity: identityOf(status),
+    fileSystem: await fileSystemAt(descriptor, file),
   }));
 }
 
+/** A file whose header was read before. */
+export interface Identified {
+  readonly header: Header;
+  readonly path: string;
+  readonly identity: FileIdentity;
+  readonly fileSystem: FileSystem;
+}
+
 /** Maps a file whose header was read before. Throws SHARD_CHANGED when it is another file by now. */
-export function openIdentified(
-  header: Header,
-  path: string,
-  identity: FileIdentity,
-  options: ResolvedOptions,
-): SafeTensors {
+export function openIdentified(file: Identified, options: ResolvedOptions): SafeTensors {
+  const { path } = file;
   const descriptor = openFileSync(path, OPEN_FLAGS);
   let opened: SafeTensors | undefined;
   try {
-    const found = identityOf(requireRegular(fstatSync(descriptor, { bigint: true }), path));
-    if (found !== identity) {
-      throw new SafeTensorsError(
-        'SHARD_CHANGED',
-        `${quote(path)} has been replaced or changed since the model was opened`,
-        {
-          path,
-        },
-      );
-    }
-    opened = attach(descriptor, header, options);
+    opened = attachIdentified(descriptor, requireRegular(fstatSync(descriptor, { bigint: true }), path), file, options);
     return opened;
   } finally {
     if (opened?.backend !== 'read') closeSync(descriptor);
   }
+}
+
+/** The same off the event loop. */
+export async function openIdentifiedAsync(file: Identified, options: ResolvedOptions): Promise<SafeTensors> {
+  return withFile(file.path, async (descriptor, status) => attachIdentified(descriptor, status, file, options));
+}
+
+function attachIdentified(
+  descriptor: number,
+  status: BigIntStats,
+  { header, path, identity, fileSystem }: Identified,
+  options: ResolvedOptions,
+): SafeTensors {
+  if (identityOf(status) === identity) return attach(descriptor, header, options, { status, fileSystem });
+  const message = `${quote(path)} has been replaced or changed since the model was opened`;
+  throw new SafeTensorsError('SHARD_CHANGED', message, { path });
 }
 
 /** Opens a regular file for one use and closes it afterwards, unless the use has made it the source of an open file. */
@@ -208,17 +224,25 @@ function* headerSteps(
   }
 }
 
-/** Joins a header with the source of its bytes. A `read` source takes the descriptor over. */
-function attach(descriptor: number, header: Header, options: ResolvedOptions): SafeTensors {
-  return SafeTensors.over(header, sourceOf(descriptor, header, options), options.misaligned);
+/** What the system says of an open file. */
+interface Place {
+  readonly status: BigIntStats;
+  readonly fileSystem: FileSystem;
 }
 
-function sourceOf(descriptor: number, header: Header, options: ResolvedOptions): Source {
+/** Joins a header with the source of its bytes. A `read` source takes the descriptor over. */
+function attach(descriptor: number, header: Header, options: ResolvedOptions, place: Place): SafeTensors {
+  const source = sourceOf(descriptor, header, options, place);
+  return SafeTensors.over(header, source, options.misaligned, place.fileSystem);
+}
+
+function sourceOf(descriptor: number, header: Header, options: ResolvedOptions, place: Place): Source {
   if (options.backend === 'read' || (options.backend === 'auto' && !mappingWorks()))
     return new ReadingSource(descriptor);
   if (!canMap()) return new ReadingSource(descriptor);
   const plan = header.planSegments(options.misaligned === 'view');
-  return new MappedSource(descriptor, header.byteLength, options.protection, plan);
+  const origin = new Origin(header.path!, place.status, place.fileSystem);
+  return new MappedSource(descriptor, header.byteLength, options.protection, plan, origin);
 }
 
 /** Whether files can be mapped here; says once why not. */

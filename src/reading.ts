@@ -6,10 +6,11 @@ import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 import { allocateBytes, allocateFloats } from './allocation.js';
+import { optionalBinding } from './binding.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
 import { bitsOf, type Dtype, type TensorData, type TypedArrayConstructor } from './dtype.js';
-import { SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, rowsOf, splitRuns } from './gathering.js';
+import { readAhead, shortened } from './read-ahead.js';
 import type { Protection, Source } from './source.js';
 
 /** One read call moves fewer than 2^31 bytes. */
@@ -64,13 +65,6 @@ export async function readRange(
     done += bytesRead;
   }
   return target;
-}
-
-function shortened(begin: number, end: number, done: number): SafeTensorsError {
-  return new SafeTensorsError(
-    'TRUNCATED_DATA',
-    `the file ends at byte ${begin + done}, inside the range [${begin}, ${end}): it has become shorter since it was opened`,
-  );
 }
 
 /** How many rows to read at once, each `step` bytes from the next and itself spread over `span`; 1: look inside it. */
@@ -161,12 +155,34 @@ export class ReadingSource implements Source {
 
   populate(): undefined {}
 
+  /** Into the page cache, for the reads that come. */
+  async bringIn(ranges: readonly number[]): Promise<void> {
+    if (this.#closed) throw closedFault();
+    await this.#holding(() => readAhead(this.#held.descriptor, ranges));
+  }
+
+  askForLargePages(): undefined {}
+
+  residentBytes(ranges: readonly number[]): number | undefined {
+    const cached = optionalBinding()?.cachedBytes(this.#held.descriptor, ranges) ?? -1;
+    return cached < 0 ? undefined : cached;
+  }
+
+  evict(ranges: readonly number[]): void {
+    optionalBinding()?.dropCached(this.#held.descriptor, ranges);
+  }
+
   requireIntact(): void {}
 
-  async #bytesAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
+  #bytesAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
+    return this.#holding(() => readRange(this.#held.descriptor, begin, end, target));
+  }
+
+  /** Reads while the descriptor is kept open. */
+  async #holding<T>(reading: () => Promise<T>): Promise<T> {
     this.#reads++;
     try {
-      return await readRange(this.#held.descriptor, begin, end, target);
+      return await reading();
     } finally {
       this.#reads--;
       if (this.#closed) this.#release();

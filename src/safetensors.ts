@@ -4,10 +4,20 @@
 import { inspect } from 'node:util';
 
 import { quote, SafeTensorsError } from './errors.js';
+import type { FileSystem } from './file-system.js';
 import type { Header, TensorInfo } from './header.js';
-import type { Backend, Protection, Source } from './source.js';
+import { type PrefetchOptions, prefetchOptions, prefetchParts } from './prefetch.js';
+import { namesOf, rangesOf, type TensorNames } from './selection.js';
+import { type Backend, lengthOf, type Protection, type Source } from './source.js';
 import { type Misaligned, type TensorFile, TensorView } from './tensor.js';
-import { TensorMap } from './tensor-map.js';
+import { type Residency, TensorMap } from './tensor-map.js';
+
+let exposeSource: (file: SafeTensors) => Source;
+
+/** Where a file's bytes come from; not for users. Throws CLOSED. */
+export function sourceOf(file: SafeTensors): Source {
+  return exposeSource(file);
+}
 
 /** One open safetensors file. Made by `open`, `openSync` and `parse`. */
 export class SafeTensors extends TensorMap {
@@ -17,19 +27,25 @@ export class SafeTensors extends TensorMap {
   readonly backend: Backend;
   /** What a write into a view does: `copy-on-write` keeps it in this process, with `read-only` it ends the process. */
   readonly protection: Protection | undefined;
+  readonly fileSystem: FileSystem | undefined;
   readonly #file: OpenFile;
 
-  private constructor(header: Header, source: Source, misaligned: Misaligned) {
+  static {
+    exposeSource = (file) => file.#file.requireSource();
+  }
+
+  private constructor(header: Header, source: Source, misaligned: Misaligned, fileSystem: FileSystem | undefined) {
     super();
     this.header = header;
     this.backend = source.backend;
     this.protection = source.protection;
+    this.fileSystem = fileSystem;
     this.#file = new OpenFile(header, source, misaligned);
   }
 
   /** @internal Joins a header with the source of its bytes. */
-  static over(header: Header, source: Source, misaligned: Misaligned): SafeTensors {
-    return new SafeTensors(header, source, misaligned);
+  static over(header: Header, source: Source, misaligned: Misaligned, fileSystem?: FileSystem): SafeTensors {
+    return new SafeTensors(header, source, misaligned, fileSystem);
   }
 
   /** The file's path; undefined after parse(). */
@@ -83,6 +99,25 @@ export class SafeTensors extends TensorMap {
       this.#file.requireSource();
       yield TensorView.of(this.#file, position);
     }
+  }
+
+  async prefetch(names?: TensorNames, options: PrefetchOptions = {}): Promise<void> {
+    // Read before the file is asked for: a getter or an iterator may close it.
+    const resolved = prefetchOptions(options);
+    const ranges = rangesOf(this.header, namesOf(names));
+    const open = () => this.#file.requireSource();
+    open();
+    await prefetchParts([{ path: this.path, fileSystem: this.fileSystem, ranges, open }], resolved);
+  }
+
+  residency(names?: TensorNames): Residency {
+    const ranges = rangesOf(this.header, namesOf(names));
+    return { bytes: lengthOf(ranges), residentBytes: this.#file.requireSource().residentBytes(ranges) };
+  }
+
+  evict(names?: TensorNames): void {
+    const ranges = rangesOf(this.header, namesOf(names));
+    this.#file.requireSource().evict(ranges);
   }
 
   close(): void {

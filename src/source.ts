@@ -11,6 +11,13 @@ export type Backend = 'mmap' | 'read' | 'memory';
 /** What happens to a write into a mapped view. */
 export type Protection = 'copy-on-write' | 'read-only';
 
+/** Bytes of ranges [begin, end), [begin, end) …. */
+export function lengthOf(ranges: readonly number[]): number {
+  let sum = 0;
+  for (let i = 0; i < ranges.length; i += 2) sum += ranges[i + 1]! - ranges[i]!;
+  return sum;
+}
+
 export interface Source {
   readonly backend: Backend;
   /** Undefined where nothing is mapped. */
@@ -53,6 +60,17 @@ export interface Source {
    * fails: what cannot be read says so when it is.
    */
   populate(ranges: readonly number[]): Promise<void> | undefined;
+  /**
+   * Brings ranges [begin, end), [begin, end) … into memory, off the event loop; the caller keeps them short. Rejects with
+   * TRUNCATED_DATA, CLOSED, and the system's error, never with a signal.
+   */
+  bringIn(ranges: readonly number[]): Promise<void>;
+  /** Asks that what is yet to be read of these ranges come in the system's largest pages. A hint. */
+  askForLargePages(ranges: readonly number[]): Promise<void> | undefined;
+  /** How many bytes of the ranges are in memory now; undefined where the system does not say. */
+  residentBytes(ranges: readonly number[]): number | undefined;
+  /** Gives the whole pages within the ranges back to the system, but for those that were written to. A hint. */
+  evict(ranges: readonly number[]): void;
   /** Throws CLOSED when the memory was taken away from under the source. */
   requireIntact(): void;
   /** Gives the bytes back: what was handed out as the file's own memory has length 0 afterwards, where that can be done. */

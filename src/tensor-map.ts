@@ -1,8 +1,19 @@
 // Owns the reading face that one file and a model of many share: a ReadonlyMap from names to tensors.
 // Refuses to know where tensors come from.
 
+import type { FileSystem } from './file-system.js';
 import type { TensorInfo } from './header.js';
+import type { PrefetchOptions } from './prefetch.js';
+import type { TensorNames } from './selection.js';
 import type { TensorView } from './tensor.js';
+
+/** How much of something is in memory. */
+export interface Residency {
+  /** All its bytes. */
+  readonly bytes: number;
+  /** Those that no disk has to be asked for; undefined where the system does not say. */
+  readonly residentBytes: number | undefined;
+}
 
 /** A ReadonlyMap of names to tensors, in order of offset. Each look-up makes a new, light TensorView. */
 export abstract class TensorMap implements ReadonlyMap<string, TensorView> {
@@ -10,6 +21,9 @@ export abstract class TensorMap implements ReadonlyMap<string, TensorView> {
   abstract readonly size: number;
   /** Whether close() was called. */
   abstract readonly closed: boolean;
+
+  /** What the file lies on, and whether a page fault there goes over a network; undefined after parse(). */
+  abstract readonly fileSystem: FileSystem | undefined;
 
   abstract has(name: string): boolean;
 
@@ -22,6 +36,27 @@ export abstract class TensorMap implements ReadonlyMap<string, TensorView> {
   abstract keys(): Generator<string, undefined, unknown>;
 
   abstract values(): Generator<TensorView, undefined, unknown>;
+
+  /**
+   * Brings tensors into memory before they are used: one by its name, several, or all. Off the event loop, in file order; a
+   * touch afterwards waits for no disk, as long as the system has the memory. With `read` the bytes come into the page cache.
+   * Rejects with the signal's reason, with what `onProgress` throws, with TENSOR_NOT_FOUND, INVALID_ARGUMENT,
+   * TRUNCATED_DATA when the file has become shorter, CLOSED when it is closed meanwhile, and the system's error (EIO …).
+   */
+  abstract prefetch(names?: TensorNames, options?: PrefetchOptions): Promise<void>;
+
+  /**
+   * How much is in memory now, of one tensor, of several, or of all: in the system's page cache, whoever brought it there.
+   * `residentBytes` is undefined where the system does not say. Throws TENSOR_NOT_FOUND, INVALID_ARGUMENT, CLOSED.
+   */
+  abstract residency(names?: TensorNames): Residency;
+
+  /**
+   * Gives the memory of tensors back to the system; their next use reads the file again. Views stay as they are: pages that
+   * were written to are kept, with what was written. Only whole pages go, and from the page cache only those that no other
+   * mapping uses. Throws TENSOR_NOT_FOUND, INVALID_ARGUMENT, CLOSED.
+   */
+  abstract evict(names?: TensorNames): void;
 
   /**
    * Takes the memory away from every array over the file: each has length 0 afterwards, tensors throw CLOSED, and the

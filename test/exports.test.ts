@@ -33,6 +33,7 @@ const TYPES = [
   'DataOf',
   'Dtype',
   'ErrorCode',
+  'FileSystem',
   'Header',
   'MetadataInput',
   'Misaligned',
@@ -40,7 +41,9 @@ const TYPES = [
   'NumberArray',
   'OpenOptions',
   'OrtParts',
+  'PrefetchOptions',
   'Protection',
+  'Residency',
   'SaveModelOptions',
   'SaveOptions',
   'SaveProgress',
@@ -52,6 +55,7 @@ const TYPES = [
   'TensorInfo',
   'TensorInput',
   'TensorInputs',
+  'TensorNames',
   'TensorValue',
 ];
 

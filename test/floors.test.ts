@@ -15,13 +15,18 @@ interface Layer {
 
 /** From the ground up. A file imports from layers below its own, and not from the other column. */
 const HOUSE: readonly Layer[] = [
-  { floor: 'F0', files: ['dtype', 'errors', 'natural'] },
+  { floor: 'F0', files: ['dtype', 'errors', 'natural', 'file-system'] },
   { floor: 'F0', files: ['host'] },
   { floor: 'F1', column: 'memory', files: ['binding'] },
-  { floor: 'F2', column: 'memory', files: ['allocation', 'gathering', 'convert'] },
+  {
+    floor: 'F2',
+    column: 'memory',
+    files: ['allocation', 'available-memory', 'gathering', 'convert', 'origin', 'pool', 'read-ahead'],
+  },
   { floor: 'F2', column: 'memory', files: ['conversion'] },
-  { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion'] },
-  { floor: 'F2', column: 'memory', files: ['mapping', 'memory', 'reading'] },
+  { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion', 'mapped-pages'] },
+  { floor: 'F2', column: 'memory', files: ['mapping', 'memory', 'reading', 'steps'] },
+  { floor: 'F2', column: 'memory', files: ['prefetch'] },
   {
     floor: 'F2',
     column: 'format',
@@ -30,6 +35,7 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F2', column: 'format', files: ['metadata', 'exact', 'columns'] },
   { floor: 'F2', column: 'format', files: ['scanner', 'layout', 'segments', 'shard-index', 'indexing', 'interop'] },
   { floor: 'F2', column: 'format', files: ['header'] },
+  { floor: 'F2', column: 'format', files: ['selection'] },
   { floor: 'F2', column: 'memory', files: ['piece-writer'] },
   { floor: 'F2', column: 'format', files: ['writing'] },
   { floor: 'F2', column: 'format', files: ['shard-plan'] },
@@ -56,6 +62,10 @@ const DISK: readonly string[] = [
   'open',
   'model',
   'reading',
+  'read-ahead',
+  'origin',
+  'file-system',
+  'available-memory',
   'piece-writer',
   'replacing',
   'temporary',

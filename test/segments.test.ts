@@ -1,12 +1,14 @@
 // Owns the plan of segments: which tensors share a buffer, and that mapped bytes are the file's bytes under any plan.
 // Refuses the rules of layout: every plan here is of a valid one.
 
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TensorColumns } from '../src/columns.js';
 import { arrayOf, bitsOf, DTYPES, type Dtype, dtypeCode } from '../src/dtype.js';
+import { fileSystemOf } from '../src/file-system.js';
 import { MappedSource } from '../src/mapping.js';
+import { Origin } from '../src/origin.js';
 import { planSegments, SEGMENT_LIMIT, type SegmentPlan } from '../src/segments.js';
 import { counting, scratch } from './support/files.js';
 
@@ -156,7 +158,8 @@ describe('a mapped file', () => {
         const content = counting(offset + (list.at(-1)?.end ?? 0));
         const descriptor = openSync(folder.write('planned', content), 'r');
         const plan = planSegments(columnsOf(list), offset, shifted, most);
-        const source = new MappedSource(descriptor, content.length, 'copy-on-write', plan);
+        const origin = new Origin(folder.path, fstatSync(descriptor, { bigint: true }), fileSystemOf(undefined));
+        const source = new MappedSource(descriptor, content.length, 'copy-on-write', plan, origin);
         closeSync(descriptor);
         const full = list.filter(({ begin, end }) => begin < end);
         for (let step = 0; step < full.length * 2; step++) {

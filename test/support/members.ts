@@ -2,6 +2,7 @@
 // Refuses to choose the states; states.test.ts crosses them.
 
 import { inspect } from 'node:util';
+import { expect } from 'vitest';
 import type { SafeTensors, SafeTensorsModel, TensorView } from '../../src/index.js';
 
 /** A result that is an error with this code. */
@@ -50,6 +51,13 @@ function seenByForEach(file: Face): unknown {
   return seen;
 }
 
+/** Every report of a prefetch, the last per call only. */
+async function progressOf(file: Face): Promise<unknown> {
+  const seen: number[][] = [];
+  await file.prefetch(undefined, { onProgress: (done, total) => seen.push([done, total]) });
+  return seen.slice(-1);
+}
+
 /** What a file and a model have in common. Both hold `a`, an F32 of two elements, and `b`, a U8 of three. */
 function commonRows(): [PropertyKey, Row<Face>][] {
   return [
@@ -64,6 +72,10 @@ function commonRows(): [PropertyKey, Row<Face>][] {
     ['entries', { call: (file) => namesOf(file.entries()), open: ['a=a', 'b=b'], closed: CLOSED }],
     [Symbol.iterator, { call: (file) => namesOf(file), open: ['a=a', 'b=b'], closed: CLOSED }],
     ['forEach', { call: seenByForEach, open: ['a', 'a', true, 'b', 'b', true], closed: CLOSED }],
+    ['fileSystem', { call: (file) => typeof file.fileSystem?.name, open: expect.stringMatching(/string|undefined/) }],
+    ['prefetch', { call: (file) => progressOf(file), open: [[11, 11]], closed: CLOSED }],
+    ['residency', { call: (file) => file.residency('a').bytes, open: 8, closed: CLOSED }],
+    ['evict', { call: (file) => file.evict(['a', 'b']), open: undefined, closed: CLOSED }],
     ['close', { call: (file) => file.close(), open: undefined }],
     [Symbol.dispose, { call: (file) => file[Symbol.dispose](), open: undefined }],
     [Symbol.asyncDispose, { call: (file) => file[Symbol.asyncDispose](), open: undefined }],

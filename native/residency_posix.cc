@@ -1,0 +1,145 @@
+// Owns mincore, cachestat, and the calls that take pages away. Refuses to take one away that was written to.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "residency.h"
+
+namespace safetensors_mmap {
+namespace {
+
+std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+// Pages looked at in one call.
+constexpr std::size_t kPages = 8192;
+
+// Calls what is given with each run of whole pages in the ranges.
+template <typename Use>
+void ForWholePages(const std::vector<ByteRange>& ranges, std::size_t page, const Use& use) {
+  for (const ByteRange& range : ranges) {
+    const std::size_t begin = (range.begin + page - 1) / page * page;
+    const std::size_t end = range.end / page * page;
+    if (begin < end) use(begin, end);
+  }
+}
+
+#if defined(__linux__)
+
+// An entry of /proc/self/pagemap. proc_pid_pagemap(5).
+constexpr std::uint64_t kPresentOrSwapped = (1ULL << 63) | (1ULL << 62);
+constexpr std::uint64_t kOfFile = 1ULL << 61;
+
+constexpr int kPageOut = 21;  // MADV_PAGEOUT, since Linux 5.4
+
+// A private page that was written to is no longer one of the file.
+bool IsWritten(std::uint64_t entry) {
+  return (entry & kPresentOrSwapped) != 0 && (entry & kOfFile) == 0;
+}
+
+// Drops what is not written of [begin, end); false when the system does not say which pages are.
+bool DropUnwritten(const Mapping& mapping, int pagemap, std::size_t page, std::size_t begin,
+                   std::size_t end) {
+  std::vector<std::uint64_t> entries(kPages);
+  const std::size_t first = reinterpret_cast<std::uintptr_t>(mapping.data()) / page;
+  while (begin < end) {
+    const std::size_t count = std::min(kPages, (end - begin) / page);
+    const std::size_t bytes = count * sizeof(std::uint64_t);
+    const off_t at = static_cast<off_t>((first + begin / page) * sizeof(std::uint64_t));
+    if (pread(pagemap, entries.data(), bytes, at) != static_cast<ssize_t>(bytes)) return false;
+    for (std::size_t i = 0; i < count;) {
+      const bool written = IsWritten(entries[i]);
+      std::size_t j = i + 1;
+      while (j < count && IsWritten(entries[j]) == written) j++;
+      if (!written) madvise(mapping.data() + begin + i * page, (j - i) * page, MADV_DONTNEED);
+      i = j;
+    }
+    begin += count * page;
+  }
+  return true;
+}
+
+#endif
+
+}  // namespace
+
+std::int64_t ResidentBytes(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
+  const std::size_t page = PageSize();
+#if defined(__APPLE__)
+  std::vector<char> present(kPages);
+#else
+  std::vector<unsigned char> present(kPages);
+#endif
+  std::size_t total = 0;
+  for (const ByteRange& range : ranges) {
+    for (std::size_t at = range.begin / page * page; at < range.end; at += kPages * page) {
+      const std::size_t to = std::min(range.end, at + kPages * page);
+      if (mincore(mapping.data() + at, to - at, present.data()) != 0) return kUnknown;
+      for (std::size_t i = 0; at + i * page < to; i++) {
+        if ((present[i] & 1) == 0) continue;
+        const std::size_t from = std::max(range.begin, at + i * page);
+        total += std::min(to, at + (i + 1) * page) - from;
+      }
+    }
+  }
+  return static_cast<std::int64_t>(total);
+}
+
+std::int64_t CachedBytes(int descriptor, const std::vector<ByteRange>& ranges) {
+#if defined(__linux__)
+  constexpr long kCacheStat = 451;  // cachestat(2), the same number everywhere
+  const std::size_t page = PageSize();
+  std::uint64_t total = 0;
+  for (const ByteRange& range : ranges) {
+    const std::uint64_t asked[2] = {range.begin, range.end - range.begin};
+    std::uint64_t pages[5] = {};
+    if (syscall(kCacheStat, descriptor, asked, pages, 0) != 0) return kUnknown;
+    // Which pages is not said, so of a page that lies partly in the range all is counted, up to the range's length.
+    total += std::min(pages[0] * page, asked[1]);
+  }
+  return static_cast<std::int64_t>(total);
+#else
+  (void)descriptor;
+  (void)ranges;
+  return kUnknown;
+#endif
+}
+
+void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
+  const std::size_t page = PageSize();
+#if defined(__linux__)
+  const bool writable = mapping.protection() == Protection::kCopyOnWrite;
+  const int pagemap = writable ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+  ForWholePages(ranges, page, [&](std::size_t begin, std::size_t end) {
+    if (writable) {
+      // Without the page map there is still a call that loses nothing, though it need not do anything.
+      if (pagemap < 0 || !DropUnwritten(mapping, pagemap, page, begin, end))
+        madvise(mapping.data() + begin, end - begin, kPageOut);
+    } else {
+      madvise(mapping.data() + begin, end - begin, MADV_DONTNEED);
+    }
+  });
+  if (pagemap >= 0) close(pagemap);
+#else
+  // Elsewhere this advice keeps what was written.
+  ForWholePages(ranges, page, [&](std::size_t begin, std::size_t end) {
+    posix_madvise(mapping.data() + begin, end - begin, POSIX_MADV_DONTNEED);
+  });
+#endif
+}
+
+void DropCached(int descriptor, const std::vector<ByteRange>& ranges) {
+#if defined(__linux__)
+  ForWholePages(ranges, PageSize(), [&](std::size_t begin, std::size_t end) {
+    posix_fadvise(descriptor, static_cast<off_t>(begin), static_cast<off_t>(end - begin),
+                  POSIX_FADV_DONTNEED);
+  });
+#else
+  (void)descriptor;
+  (void)ranges;
+#endif
+}
+
+}  // namespace safetensors_mmap

@@ -1,0 +1,77 @@
+// Owns the way back to the file behind a mapping, whose descriptor was closed when it was mapped: its path, and what tells
+// it from another file that has taken the path since. Refuses to hold a descriptor between two calls.
+
+import { accessSync, type BigIntStats, close, closeSync, constants, fstat, fstatSync, open, openSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+import type { FileSystem } from './file-system.js';
+
+// With O_NONBLOCK, since a FIFO may have taken the path.
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+const openAsync = promisify(open);
+const closeAsync = promisify(close);
+const statAsync: (descriptor: number, options: { bigint: true }) => Promise<BigIntStats> = promisify(fstat);
+
+export class Origin {
+  readonly fileSystem: FileSystem;
+  readonly #path: string;
+  readonly #device: bigint;
+  readonly #inode: bigint;
+  readonly #owner: bigint;
+
+  /** `status` is that of the open file. The working directory may change later, so the path is resolved now. */
+  constructor(path: string, status: BigIntStats, fileSystem: FileSystem) {
+    this.fileSystem = fileSystem;
+    this.#path = resolve(path);
+    this.#device = status.dev;
+    this.#inode = status.ino;
+    this.#owner = status.uid;
+  }
+
+  /** Uses the file off the event loop; false when the path does not lead to it any more. Rejects with what `use` does. */
+  async use(use: (descriptor: number) => Promise<void>): Promise<boolean> {
+    const descriptor = await openAsync(this.#path, OPEN_FLAGS).catch(() => -1);
+    if (descriptor < 0) return false;
+    try {
+      if (!this.#isSame(await statAsync(descriptor, { bigint: true }))) return false;
+      await use(descriptor);
+      return true;
+    } finally {
+      await closeAsync(descriptor);
+    }
+  }
+
+  /** The same on this thread; undefined when the path does not lead to the file any more. */
+  useSync<T>(use: (descriptor: number) => T): T | undefined {
+    let descriptor: number;
+    try {
+      descriptor = openSync(this.#path, OPEN_FLAGS);
+    } catch {
+      return undefined;
+    }
+    try {
+      return this.#isSame(fstatSync(descriptor, { bigint: true })) ? use(descriptor) : undefined;
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  /** Whether mincore(2) tells this process the truth; to others than the owner and writers Linux says that all is resident. */
+  get tellsResidency(): boolean {
+    const user = process.geteuid?.();
+    if (user === 0 || (user !== undefined && BigInt(user) === this.#owner)) return true;
+    try {
+      accessSync(this.#path, constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The mapping keeps the inode, so no other file can have its number meanwhile. */
+  #isSame(status: BigIntStats): boolean {
+    return status.dev === this.#device && status.ino === this.#inode;
+  }
+}

@@ -1,0 +1,65 @@
+// Owns the cutting of ranges of a file into steps, and the arithmetic on lists of ranges. Pure.
+// Refuses to know what a step does.
+
+import { lengthOf } from './source.js';
+
+/**
+ * Bytes of one step, at multiples of which files are cut: a few milliseconds of a fast disk, and large enough that the disk
+ * never waits for the event loop.
+ */
+export const STEP_BYTES = 2 ** 24;
+
+/** A range shorter than the largest page cannot have one. */
+const LARGE_PAGE = 2 ** 21;
+
+/** Each range with advice of its own is a mapping of its own to the system, and those are counted. */
+const MOST_ADVISED = 64;
+
+/** Ranges of one file that lie between two multiples of STEP_BYTES. */
+export interface Step<Part> {
+  readonly part: Part;
+  readonly ranges: readonly number[];
+  readonly byteLength: number;
+}
+
+/** The steps of all parts, cut where the position in the file is a multiple of a step. */
+export function* stepsOf<Part extends { readonly ranges: readonly number[] }>(
+  parts: readonly Part[],
+): Generator<Step<Part>, undefined, unknown> {
+  for (const part of parts) {
+    let ranges: number[] = [];
+    let end = 0;
+    for (let i = 0; i < part.ranges.length; i += 2) {
+      for (let at = part.ranges[i]!; at < part.ranges[i + 1]!; ) {
+        if (at >= end && ranges.length > 0) {
+          yield { part, ranges, byteLength: lengthOf(ranges) };
+          ranges = [];
+        }
+        end = (Math.floor(at / STEP_BYTES) + 1) * STEP_BYTES;
+        const to = Math.min(part.ranges[i + 1]!, end);
+        ranges.push(at, to);
+        at = to;
+      }
+    }
+    if (ranges.length > 0) yield { part, ranges, byteLength: lengthOf(ranges) };
+  }
+}
+
+/** The ranges that are long enough for the largest pages; where they are many, all between the first and the last. */
+export function largeRanges(ranges: readonly number[]): number[] {
+  const large: number[] = [];
+  for (let i = 0; i < ranges.length; i += 2) {
+    if (ranges[i + 1]! - ranges[i]! >= LARGE_PAGE) large.push(ranges[i]!, ranges[i + 1]!);
+  }
+  return large.length > 2 * MOST_ADVISED ? [large[0]!, large.at(-1)!] : large;
+}
+
+/** Whether every range of `inner` lies within one of `outer`; both ascend. */
+export function covers(outer: readonly number[], inner: readonly number[]): boolean {
+  let k = 0;
+  for (let i = 0; i < inner.length; i += 2) {
+    while (k < outer.length && outer[k + 1]! < inner[i + 1]!) k += 2;
+    if (k >= outer.length || outer[k]! > inner[i]!) return false;
+  }
+  return true;
+}
