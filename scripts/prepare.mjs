@@ -1,4 +1,4 @@
-// Owns what `npm install` does in a checkout: compile src/, then the addon when there are tools for it.
+// Owns what `npm install` does in a checkout: compile src/ and examples/, then the addon when there are tools for it.
 // Refuses to run where the library is a dependency: a tarball has everything inside and runs no script.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -69,8 +69,8 @@ export async function* generate(
     if (model.config.endTokens.includes(token)) return summary('end');
     written.push(token);
     yield { token, text: textOf(token) };
-    if (written.length >= most) return summary('length');
     if (written.length >= room) return summary('context');
+    if (written.length >= most) return summary('length');
     await nextTurn();
     signal?.throwIfAborted();
     logits = await model.forward(state, [token], { signal });

@@ -62,7 +62,6 @@ describe.each(['llama', 'llama-biases', 'qwen2', 'qwen3', 'kjv-llama'])('%s', (n
     expect(found).toHaveLength(32);
     expect(state.length).toBe(32);
     const errors = found.map((logits, t) => relativeError(logits, rows[t]!));
-    if (process.env.SHOW) console.log(name, Math.max(...errors));
     expect(Math.max(...errors)).toBeLessThan(1e-4);
   });
 

@@ -1,0 +1,107 @@
+// Owns what the example says of a directory that is no model, or none that it computes.
+// Refuses the library's own errors beyond seeing that they come through.
+
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../examples/llama/config.js';
+import { Fields } from '../../examples/llama/fields.js';
+import { loadModel } from '../../examples/llama/index.js';
+
+const MODEL = fileURLToPath(new URL('../../examples/models/kjv-llama', import.meta.url));
+const config = JSON.parse(readFileSync(join(MODEL, 'config.json'), 'utf8')) as Record<string, unknown>;
+const directory = mkdtempSync(join(tmpdir(), 'safetensors-llama-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const read = (changes: Record<string, unknown>, generation: unknown = {}) =>
+  readConfig(new Fields({ ...config, ...changes }, 'config.json'), new Fields(generation, 'generation_config.json'));
+
+describe('readConfig', () => {
+  it.each<[Record<string, unknown>, string, RegExp]>([
+    [{ model_type: 'gpt2' }, 'UNSUPPORTED_MODEL', /"model_type" is "gpt2", not one of llama, qwen2, qwen3/],
+    [{ model_type: undefined }, 'UNSUPPORTED_MODEL', /"model_type" is ""/],
+    [{ hidden_act: 'gelu' }, 'UNSUPPORTED_MODEL', /"hidden_act" is "gelu"/],
+    [{ quantization_config: { bits: 4 } }, 'UNSUPPORTED_MODEL', /quantized/],
+    [{ use_sliding_window: true }, 'UNSUPPORTED_MODEL', /sliding window/],
+    [{ rope_parameters: { rope_type: 'yarn', factor: 4 } }, 'UNSUPPORTED_MODEL', /of the type "yarn"/],
+    [{ rope_parameters: null, rope_scaling: { type: 'linear' } }, 'UNSUPPORTED_MODEL', /of the type "linear"/],
+    [{ hidden_size: 0 }, 'INVALID_CONFIG', /"hidden_size" should be a number above 0; it is 0/],
+    [{ hidden_size: 2 ** 40 }, 'INVALID_CONFIG', /"hidden_size" should be a whole number below 2\^31/],
+    [{ hidden_size: undefined }, 'INVALID_CONFIG', /"hidden_size" should be .*; it is missing/],
+    [{ vocab_size: '1024' }, 'INVALID_CONFIG', /"vocab_size" should be .*; it is "1024"/],
+    [{ num_key_value_heads: 4 }, 'INVALID_CONFIG', /6 heads over 4 key heads/],
+    [{ head_dim: 31 }, 'INVALID_CONFIG', /of 31 elements/],
+    [{ tie_word_embeddings: 'yes' }, 'INVALID_CONFIG', /"tie_word_embeddings" should be true or false/],
+    [{ eos_token_id: ['a'] }, 'INVALID_CONFIG', /"eos_token_id" should be a token number or a list/],
+    [{ rope_parameters: 7 }, 'INVALID_CONFIG', /config.json: rope_parameters" should hold a JSON object/],
+  ])('refuses %j', (changes, code, message) => {
+    expect(() => read(changes)).toThrow(
+      expect.objectContaining({ name: 'LlamaError', code, message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('reads the rotary embedding as older files have it', () => {
+    const llama3 = {
+      rope_type: 'llama3',
+      factor: 8,
+      low_freq_factor: 1,
+      high_freq_factor: 4,
+      original_max_position_embeddings: 8192,
+    };
+    expect(read({ rope_parameters: null, rope_theta: 500_000, rope_scaling: llama3 }).rope).toEqual({
+      theta: 500_000,
+      llama3: { factor: 8, lowFactor: 1, highFactor: 4, originalPositions: 8192 },
+    });
+    expect(read({ rope_parameters: null, rope_theta: undefined }).rope).toEqual({ theta: 10_000 });
+  });
+
+  it('prefers the end tokens of the generation’s configuration', () => {
+    expect(read({ eos_token_id: 1 }).endTokens).toEqual([1]);
+    expect(read({ eos_token_id: 1 }, { eos_token_id: [3, 4] }).endTokens).toEqual([3, 4]);
+    expect(read({ eos_token_id: null }).endTokens).toEqual([]);
+  });
+});
+
+describe('loadModel', () => {
+  it('maps nothing that is not used, and reads with the other backend', async () => {
+    const model = await loadModel(MODEL, { backend: 'read' });
+    expect(model.weights.backend).toBe('read');
+    expect(model.config).toMatchObject({ family: 'llama', layers: 4, heads: 6, keyHeads: 2, tied: true });
+    model.close();
+    expect(model.weights.closed).toBe(true);
+  });
+
+  it('says what is missing, broken or of another shape', async () => {
+    await expect(loadModel(join(directory, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
+    const put = (name: string, value: unknown) => writeFileSync(join(directory, name), JSON.stringify(value));
+    writeFileSync(join(directory, 'config.json'), '{');
+    await expect(loadModel(directory)).rejects.toMatchObject({
+      code: 'INVALID_CONFIG',
+      message: /config.json" is not JSON/,
+    });
+    put('config.json', config);
+    put('tokenizer.json', {});
+    await expect(loadModel(directory)).rejects.toMatchObject({ code: 'INVALID_CONFIG', message: /as a tokenizer/ });
+    copyFileSync(join(MODEL, 'tokenizer.json'), join(directory, 'tokenizer.json'));
+    await expect(loadModel(directory)).rejects.toMatchObject({ name: 'SafeTensorsError', code: 'MODEL_NOT_FOUND' });
+    for (const name of [
+      'model.safetensors.index.json',
+      'model-00001-of-00002.safetensors',
+      'model-00002-of-00002.safetensors',
+    ]) {
+      symlinkSync(join(MODEL, name), join(directory, name));
+    }
+    (await loadModel(directory)).close();
+    put('config.json', { ...config, intermediate_size: 500 });
+    await expect(loadModel(directory)).rejects.toMatchObject({
+      code: 'INVALID_CONFIG',
+      message: /mlp\.gate_proj\.weight" .* has the shape \[512, 192\]; by the configuration it is \[500, 192\]/,
+    });
+    put('config.json', { ...config, num_hidden_layers: 5 });
+    await expect(loadModel(directory)).rejects.toMatchObject({ code: 'TENSOR_NOT_FOUND' });
+    put('config.json', { ...config, model_type: 'qwen3' });
+    await expect(loadModel(directory)).rejects.toMatchObject({ code: 'TENSOR_NOT_FOUND' });
+  });
+});

@@ -1,0 +1,93 @@
+// Owns the small parts of the example: choosing tokens, streaming text, sharing the event loop.
+// Refuses the model as a whole, which generate.test.ts runs.
+
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { choose, randomFrom } from '../../examples/llama/sampling.js';
+import { TextTokenizer } from '../../examples/llama/tokenizer.js';
+import { myTurn, nextTurn } from '../../examples/llama/turns.js';
+
+const RULES = new URL('../../examples/models/kjv-llama/tokenizer.json', import.meta.url);
+const tokenizer = new TextTokenizer(JSON.parse(readFileSync(RULES, 'utf8')), {}, 'tokenizer.json');
+
+it('draws tokens as often as their logits say, and sharper at a lower temperature', () => {
+  const logits = Float32Array.from([1, 2, 4, 4].map(Math.log));
+  const counts = (temperature: number, topK: number) => {
+    const random = randomFrom(5);
+    const found = [0, 0, 0, 0];
+    for (let i = 0; i < 11_000; i++) found[choose(logits, { temperature, topK, random })]!++;
+    return found.map((count) => count / 1000);
+  };
+  const close = (found: number[], expected: number[]) =>
+    found.forEach((f, i) => void expect(f).toBeCloseTo(expected[i]!, 0));
+  close(counts(1, 4), [1, 2, 4, 4]);
+  close(
+    counts(0.5, 4),
+    [1, 4, 16, 16].map((weight) => (weight * 11) / 37),
+  );
+  expect(counts(1, 3)[0]).toBe(0);
+  expect(counts(0, 4)).toEqual([0, 0, 11, 0]);
+  expect(counts(1, 1)).toEqual([0, 0, 11, 0]);
+});
+
+it('chooses a token of the vocabulary whatever the logits are', () => {
+  const random = () => 1 - 2 ** -32;
+  for (const logits of [
+    [Number.NaN, 1, 2],
+    [0, Number.NaN, 1],
+    [1, 2, Number.POSITIVE_INFINITY],
+    [-1e30, -1e30, -1e38],
+  ]) {
+    for (const temperature of [0, 1e-9, 1, 1e9]) {
+      for (const topK of [1, 2, 99]) {
+        expect([0, 1, 2]).toContain(choose(Float32Array.from(logits), { temperature, topK, random }));
+      }
+    }
+  }
+});
+
+it('gives a character once all its bytes are there, and waits for no byte that never comes', () => {
+  const text = 'naïve — 東京 🙂 and';
+  const tokens = tokenizer.encode(text);
+  const textOf = tokenizer.stream([]);
+  const pieces = tokens.map(textOf);
+  expect(pieces.join('')).toBe(text);
+  expect(pieces.filter((piece) => piece === '').length).toBeGreaterThan(8);
+  expect(pieces.join('')).not.toContain('\u{fffd}');
+
+  const half = tokenizer.encode('東').at(-1)!; // a byte that only follows others
+  const stuck = tokenizer.stream(tokenizer.encode('And'));
+  const written = [half, half, half, half, half].map(stuck);
+  expect(written.slice(0, 3)).toEqual(['', '', '']);
+  expect(written[3]).toContain('\u{fffd}');
+});
+
+it('streams a space that only shows beside another word', () => {
+  const before = tokenizer.encode('In the');
+  const whole = tokenizer.encode('In the beginning God');
+  const textOf = tokenizer.stream(before);
+  expect(whole.slice(before.length).map(textOf).join('')).toBe(' beginning God');
+});
+
+it('gives each waiting computation a turn of its own', async () => {
+  let turn = 0;
+  let watching = true;
+  const watch = () => {
+    turn++;
+    if (watching) setImmediate(watch);
+  };
+  setImmediate(watch);
+  const seen: number[] = [];
+  const names: string[] = [];
+  await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => {
+      await nextTurn();
+      names.push(name);
+      seen.push(turn);
+    }),
+  );
+  watching = false;
+  expect(names).toEqual(['a', 'b', 'c']);
+  expect(new Set(seen).size).toBe(3);
+  expect(myTurn()).toBeUndefined(); // the last turn has only begun
+});
