@@ -22,10 +22,12 @@ export function watchMethods(app: FastifyInstance): () => void {
       app.route({
         url,
         method: METHODS.filter((method) => !methods.has(method)),
-        handler: async (_, reply) => {
+        // Before the body, which need not be one that is understood.
+        onRequest: async (_, reply) => {
           reply.header('allow', allowed);
           throw new Problem(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed}`);
         },
+        handler: () => {},
       });
     }
   };

@@ -10,9 +10,9 @@ const text = /** @type {HTMLElement} */ (document.getElementById('text'));
 const progress = /** @type {HTMLElement} */ (document.getElementById('progress'));
 
 const ENDS = new Map([
-  ['end', 'the model ended its text'],
-  ['length', 'as many tokens as you allowed'],
-  ['context', 'the model has room for no more'],
+  ['end', 'the end of the text'],
+  ['length', 'the limit of tokens'],
+  ['context', 'the model has no more room'],
 ]);
 
 /** @type {AbortController | undefined} */

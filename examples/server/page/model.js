@@ -44,7 +44,7 @@ export function showModel({ name, tensors }) {
   clearHistogram();
   tree = new Tree(place, tensors, (tensor) => void showHistogram(name, tensor));
   const first = tensors.find(({ shape }) => shape.length > 1) ?? tensors[0];
-  if (first !== undefined) void showHistogram(name, first);
+  if (first !== undefined) tree.choose(first);
   void refresh();
 }
 

@@ -30,8 +30,10 @@ export class Tree {
   #paths = [];
   /** @type {(tensor: Tensor) => void} */
   #onChoose;
-  /** @type {HTMLElement | undefined} */
+  /** @type {Tensor | undefined} */
   #chosen;
+  /** @type {Map<Tensor, HTMLElement>} those that were made */
+  #leaves = new Map();
 
   /**
    * @param {HTMLElement} place
@@ -59,6 +61,17 @@ export class Tree {
     for (const path of this.#paths) {
       for (const node of path) node.draw?.(shareOf(node.residentBytes, node.byteLength));
     }
+  }
+
+  /**
+   * Chooses a tensor, as a click on its row does.
+   * @param {Tensor} tensor
+   */
+  choose(tensor) {
+    if (this.#chosen !== undefined) this.#leaves.get(this.#chosen)?.setAttribute('aria-pressed', 'false');
+    this.#chosen = tensor;
+    this.#leaves.get(tensor)?.setAttribute('aria-pressed', 'true');
+    this.#onChoose(tensor);
   }
 
   /** @param {Tensor} tensor */
@@ -122,14 +135,10 @@ export class Tree {
     button.type = 'button';
     button.className = 'row';
     button.title = tensor.name;
-    button.setAttribute('aria-pressed', 'false');
+    button.setAttribute('aria-pressed', String(tensor === this.#chosen));
+    this.#leaves.set(tensor, button);
     fill(button, node, node.label, ` ${tensor.dtype} [${tensor.shape.join(', ')}]`);
-    button.addEventListener('click', () => {
-      this.#chosen?.setAttribute('aria-pressed', 'false');
-      button.setAttribute('aria-pressed', 'true');
-      this.#chosen = button;
-      this.#onChoose(tensor);
-    });
+    button.addEventListener('click', () => this.choose(tensor));
     return button;
   }
 }
