@@ -137,7 +137,6 @@ describe('limits', () => {
 describe('a request that is wrong', () => {
   it.each<[string, unknown, number, string, RegExp]>([
     ['no JSON', '{"prompt": "a"', 400, 'INVALID_JSON', /^the body is not JSON/],
-    ['no UTF-8', '{"prompt": "\ud800"', 400, 'INVALID_JSON', /./],
     ['nothing', '', 400, 'INVALID_JSON', /^the body is empty/],
     ['a list', [], 400, 'INVALID_REQUEST', /^the body is a JSON object/],
     ['null', 'null', 400, 'INVALID_REQUEST', /^the body is a JSON object/],
