@@ -1,8 +1,7 @@
 // Owns the HTTP side: routes, limits on what comes in, the form of every refusal, and the order of a shutdown.
 // Refuses to choose models, ports or signals: that is main.ts.
 
-import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Load } from './engine.js';
 import { CONTENT_TYPE } from './exposition.js';
 import { Generations } from './generations.js';
@@ -12,6 +11,7 @@ import { watchMethods } from './methods.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 import { type ModelPlace, Models } from './models.js';
+import { answerNoRequest } from './no-request.js';
 import { Problem, problemOf, shuttingDown } from './problems.js';
 import { addPage } from './static-page.js';
 
@@ -107,7 +107,7 @@ function makeApp(limits: Limits): FastifyInstance {
     keepAliveTimeout: 10_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    frameworkErrors: (error, _, reply) => {
+    frameworkErrors: (error, _, reply: FastifyReply) => {
       const problem = problemOf(error);
       void reply.code(problem.status).send(problem.toJSON());
     },
@@ -119,19 +119,4 @@ function makeApp(limits: Limits): FastifyInstance {
   // Only JSON is taken: other types could come from a form on any web page.
   app.removeContentTypeParser('text/plain');
   return app;
-}
-
-/** What came was not HTTP, or not in time; there is no reply to answer with. */
-function answerNoRequest(code: string | undefined, socket: Socket): void {
-  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy();
-  const [status, problem] =
-    code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? ['408 Request Timeout', new Problem(408, 'REQUEST_TIMEOUT', 'the request did not come in time')]
-      : code === 'HPE_HEADER_OVERFLOW'
-        ? ['431 Request Header Fields Too Large', new Problem(431, 'HEADERS_TOO_LARGE', 'the headers are too long')]
-        : ['400 Bad Request', new Problem(400, 'INVALID_REQUEST', 'this is not HTTP')];
-  const body = JSON.stringify(problem);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
-  );
 }
