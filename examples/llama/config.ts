@@ -88,6 +88,8 @@ function readRope(config: Fields): RopeConfig {
   const theta =
     rope?.raw('rope_theta') === undefined ? config.positive('rope_theta', 10_000) : rope.positive('rope_theta');
   const type = rope?.text('rope_type', rope.text('type', 'default')) ?? 'default';
+  const turned = rope?.raw('partial_rotary_factor') ?? config.raw('partial_rotary_factor') ?? 1;
+  require(config, turned === 1, 'its rotary embedding turns a part of each head only');
   if (rope === undefined || type === 'default') return { theta };
   require(config, type === 'llama3', `its rotary embedding is of the type ${shown(type)}`);
   return {

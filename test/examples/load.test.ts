@@ -27,6 +27,7 @@ describe('readConfig', () => {
     [{ use_sliding_window: true }, 'UNSUPPORTED_MODEL', /sliding window/],
     [{ rope_parameters: { rope_type: 'yarn', factor: 4 } }, 'UNSUPPORTED_MODEL', /of the type "yarn"/],
     [{ rope_parameters: null, rope_scaling: { type: 'linear' } }, 'UNSUPPORTED_MODEL', /of the type "linear"/],
+    [{ partial_rotary_factor: 0.5 }, 'UNSUPPORTED_MODEL', /turns a part of each head/],
     [{ hidden_size: 0 }, 'INVALID_CONFIG', /"hidden_size" should be a number above 0; it is 0/],
     [{ hidden_size: 2 ** 40 }, 'INVALID_CONFIG', /"hidden_size" should be a whole number below 2\^31/],
     [{ hidden_size: undefined }, 'INVALID_CONFIG', /"hidden_size" should be .*; it is missing/],
