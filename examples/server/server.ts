@@ -15,6 +15,9 @@ import { answerNoRequest } from './no-request.js';
 import { Problem, problemOf, shuttingDown } from './problems.js';
 import { addPage } from './static-page.js';
 
+/** Milliseconds between two looks for connections that have become idle while the server closes. */
+const SWEEP_EVERY = 20;
+
 /** What a server is made of. */
 export interface ServerOptions {
   readonly models: readonly ModelPlace[];
@@ -81,8 +84,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await generations.drain(limits.graceSeconds);
     // Streams have had their last event by now. A client that takes no notice is cut off.
     const cut = setTimeout(() => app.server.closeAllConnections(), FLUSH_SECONDS * 1000);
+    const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_EVERY);
     await closed;
     clearTimeout(cut);
+    clearInterval(sweep);
     models.close();
     metrics.stop();
   };

@@ -2,6 +2,7 @@
 // Refuses to compute anything: what examples/llama writes is tested beside it.
 
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -102,7 +103,7 @@ async function* words(
 
 /** Waits for something that is about to become true. */
 export async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await sleep(5);
+  while (!(await isTrue())) await sleep(10);
 }
 
 /** Posts to /generate. */
@@ -117,6 +118,16 @@ export async function metric(address: string, line: string): Promise<number> {
   const text = await (await fetch(`${address}/metrics`)).text();
   const found = text.split('\n').find((one) => one.startsWith(`${line} `));
   return found === undefined ? 0 : Number(found.slice(line.length + 1));
+}
+
+/** A client that asks for a generation and never reads the answer. */
+export function askWithoutReading(address: string, body: unknown): Socket {
+  const socket = connect(Number(new URL(address).port), '127.0.0.1');
+  socket.pause();
+  const text = JSON.stringify(body);
+  const head = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${text.length}`;
+  socket.write(`POST /generate HTTP/1.1\r\n${head}\r\n\r\n${text}`);
+  return socket;
 }
 
 /** All events of a stream. */

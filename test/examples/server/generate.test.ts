@@ -3,7 +3,7 @@
 
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { eventsOf, metric, post, start, until } from './fake.js';
+import { askWithoutReading, eventsOf, metric, post, start, until } from './fake.js';
 
 const { address, counts, lines } = await start({
   generations: 2,
@@ -113,12 +113,7 @@ describe('limits', () => {
 
   it('free the place of a client that does not read', async () => {
     const slow = await start({ generationSeconds: 0.2, tokens: 1_000_000 });
-    const socket = connect(Number(new URL(slow.address).port), '127.0.0.1');
-    socket.pause();
-    const body = JSON.stringify({ prompt: 'flood', maxTokens: 1_000_000 });
-    socket.write(
-      `POST /generate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
+    const socket = askWithoutReading(slow.address, { prompt: 'flood', maxTokens: 1_000_000 });
     await until(async () => slow.counts.begun === 1);
     await until(async () => slow.counts.left === 1 && (await metric(slow.address, 'generations_active')) === 0);
     expect(await metric(slow.address, 'generations_total{model="first",outcome="cut"}')).toBe(1);
