@@ -4,7 +4,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Upper bounds of the buckets, in seconds. */
-export const DELAY_BOUNDS: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
+export const DELAY_BOUNDS: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1];
 
 /** Milliseconds between two looks. What the runtime records includes them. */
 const RESOLUTION = 10;

@@ -1,17 +1,18 @@
 // Owns the number of things that may run at once. Refuses to queue: whoever finds no place is told so at once.
 
-import { busy } from './problems.js';
+import { busy, type Problem } from './problems.js';
 
 /** Places for one kind of work. */
 export class Slots {
-  readonly #what: string;
   readonly #limit: number;
+  /** Made once: refusing has to stay cheap when there is much to refuse. */
+  readonly #full: Problem;
   #taken = 0;
 
   /** `what` is the work's name, in the plural. */
   constructor(what: string, limit: number) {
-    this.#what = what;
     this.#limit = limit;
+    this.#full = busy(what, limit);
   }
 
   get taken(): number {
@@ -20,7 +21,7 @@ export class Slots {
 
   /** Runs the work in a place of its own. Throws a Problem, with the status 429, where all are taken. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#taken >= this.#limit) throw busy(this.#what, this.#limit);
+    if (this.#taken >= this.#limit) throw this.#full;
     this.#taken += 1;
     try {
       return await work();

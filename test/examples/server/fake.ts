@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 /** What became of the fake's generations. */
-export interface FakeCounts {
+interface FakeCounts {
   begun: number;
   /** Those whose generator was left, in whatever way. */
   left: number;
@@ -66,7 +66,7 @@ export async function start(limits: Partial<Limits> = {}, load?: Load, waits = t
 }
 
 /** The fake as a model. A prompt is `pace:…` (milliseconds a word), `fail`, `fail later`, `flood` or anything else. */
-export function fakeLoad(counts: FakeCounts): Load {
+function fakeLoad(counts: FakeCounts): Load {
   return async (from) => {
     const weights = await openModel(from);
     return {
