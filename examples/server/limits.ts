@@ -2,7 +2,7 @@
 
 /** What the server allows. All of it is per process. */
 export interface Limits {
-  /** Generations under way at once; one more is refused with 429, never queued. */
+  /** Generations under way at once; one more is refused with 429 after a moment, never queued. */
   readonly generations: number;
   /** Histograms under way at once, refused in the same way. */
   readonly histograms: number;
@@ -39,3 +39,6 @@ export const DEFAULT_TOKENS = 128;
 
 /** How long the last bytes of a stream may take to reach the client, in seconds. */
 export const FLUSH_SECONDS = 2;
+
+/** About how long a request for which there is no place is held before it is refused, if there is still none then. */
+export const BUSY_MILLISECONDS = 100;

@@ -11,6 +11,9 @@ import { Residency } from './residency.js';
  */
 export type ModelState = 'opening' | 'loading' | 'ready' | 'failed';
 
+/** One is enough to keep most disks busy, and leaves the processor to those who are served meanwhile. */
+const PREFETCH_THREADS = 1;
+
 /** A model that can be asked for by its name. */
 export class ServedModel {
   readonly name: string;
@@ -107,7 +110,7 @@ export class ServedModel {
       this.#prefetch = { doneBytes, totalBytes };
     };
     try {
-      await weights.prefetch(undefined, { signal, onProgress });
+      await weights.prefetch(undefined, { signal, onProgress, threads: PREFETCH_THREADS });
       const mebibytes = Math.round(this.#prefetch.totalBytes / 2 ** 20);
       this.#report(`model ${this.name}: ${mebibytes} MiB in memory after ${Math.round(performance.now() - began)} ms`);
     } catch (error) {
