@@ -16,12 +16,15 @@ std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 // Pages looked at in one call.
 constexpr std::size_t kPages = 8192;
 
-// Calls what is given with each run of whole pages in the ranges.
+// Calls what is given with each run of whole pages in ranges of a mapping. The last page of a file is whole, since nobody
+// else has the rest of it.
 template <typename Use>
-void ForWholePages(const std::vector<ByteRange>& ranges, std::size_t page, const Use& use) {
+void ForWholePages(const Mapping& mapping, const std::vector<ByteRange>& ranges, std::size_t page,
+                   const Use& use) {
   for (const ByteRange& range : ranges) {
     const std::size_t begin = (range.begin + page - 1) / page * page;
-    const std::size_t end = range.end / page * page;
+    const std::size_t last = range.end == mapping.size() ? range.end + page - 1 : range.end;
+    const std::size_t end = last / page * page;
     if (begin < end) use(begin, end);
   }
 }
@@ -112,7 +115,7 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
 #if defined(__linux__)
   const bool writable = mapping.protection() == Protection::kCopyOnWrite;
   const int pagemap = writable ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
-  ForWholePages(ranges, page, [&](std::size_t begin, std::size_t end) {
+  ForWholePages(mapping, ranges, page, [&](std::size_t begin, std::size_t end) {
     if (writable) {
       // Without the page map there is still a call that loses nothing, though it need not do anything.
       if (pagemap < 0 || !DropUnwritten(mapping, pagemap, page, begin, end))
@@ -124,7 +127,7 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
   if (pagemap >= 0) close(pagemap);
 #else
   // Elsewhere this advice keeps what was written.
-  ForWholePages(ranges, page, [&](std::size_t begin, std::size_t end) {
+  ForWholePages(mapping, ranges, page, [&](std::size_t begin, std::size_t end) {
     posix_madvise(mapping.data() + begin, end - begin, POSIX_MADV_DONTNEED);
   });
 #endif
@@ -132,10 +135,11 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
 
 void DropCached(int descriptor, const std::vector<ByteRange>& ranges) {
 #if defined(__linux__)
-  ForWholePages(ranges, PageSize(), [&](std::size_t begin, std::size_t end) {
-    posix_fadvise(descriptor, static_cast<off_t>(begin), static_cast<off_t>(end - begin),
-                  POSIX_FADV_DONTNEED);
-  });
+  // The kernel leaves out pages that lie in a range in part, but for the file's last.
+  for (const ByteRange& range : ranges) {
+    posix_fadvise(descriptor, static_cast<off_t>(range.begin),
+                  static_cast<off_t>(range.end - range.begin), POSIX_FADV_DONTNEED);
+  }
 #else
   (void)descriptor;
   (void)ranges;

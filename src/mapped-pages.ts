@@ -10,6 +10,9 @@ import { readAhead } from './read-ahead.js';
 
 const { EFAULT, EINVAL } = constants.errno;
 
+/** Memory that the hardware has found broken; Node has no name for it. */
+const EHWPOISON = 133;
+
 /** Set to `read` it makes prefetch do as where the system cannot populate a mapping (tests). */
 const SWITCH = 'SAFETENSORS_MMAP_PREFETCH';
 
@@ -77,7 +80,7 @@ export function evict({ binding, handle, origin }: MappedPages, ranges: readonly
 function pageError(errno: number, ranges: readonly number[]): Error {
   // What is left of EFAULT is a disk that fails, behind a file that cannot be opened again to see how.
   const number = errno === EFAULT ? constants.errno.EIO : errno;
-  const code = getSystemErrorName(-number);
+  const code = number === EHWPOISON ? 'EHWPOISON' : getSystemErrorName(-number);
   const message = `${code}: cannot bring in bytes of [${ranges[0]}, ${ranges.at(-1)}) of a mapped file, madvise`;
   return Object.assign(new Error(message), { errno: -number, code, syscall: 'madvise' });
 }

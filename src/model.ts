@@ -1,40 +1,22 @@
-// Owns a model of one or many files: finding its shards, checking that they fit the index, mapping each on first use.
+// Owns a model of one or many files as one map of names to tensors, and the mapping of each file on first use.
 // Refuses a model whose index and shards disagree; bytes and views are the single file's affair.
 
-import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 
 import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
-import type { Header, TensorInfo } from './header.js';
-import { compareNatural } from './natural.js';
+import type { TensorInfo } from './header.js';
+import { findInDirectory, type IdentifiedShard, readShards, requireAgreement, type Shard } from './model-files.js';
 import { type Identified, openIdentified, openIdentifiedAsync, pathOf, readIdentified, readIndex } from './open.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
 import { type PrefetchOptions, type PrefetchPart, prefetchOptions, prefetchParts } from './prefetch.js';
 import { type SafeTensors, sourceOf } from './safetensors.js';
 import { namesOf, rangesOf, type TensorNames } from './selection.js';
 import { parseShardIndex, type ShardIndex } from './shard-index.js';
-import { lengthOf } from './source.js';
 import { notFound } from './suggestions.js';
 import type { TensorView } from './tensor.js';
 import { type Residency, TensorMap } from './tensor-map.js';
-
-/** Headers are read this many at a time, so that a thousand shards need no thousand descriptors. */
-const READ_AT_ONCE = 8;
-
-const INDEX_SUFFIX = '.safetensors.index.json';
-const FILE_SUFFIX = '.safetensors';
-
-/** Names that an index or a lone file has by convention, preferred where a directory holds several. */
-const USUAL_NAMES = ['model', 'diffusion_pytorch_model', 'pytorch_model', 'adapter_model'];
-
-/** One file of a model. */
-export interface Shard {
-  /** File name, as the index gives it. */
-  readonly file: string;
-  readonly path: string;
-  readonly header: Header;
-}
 
 /**
  * Opens a model: a directory (its index, else its single .safetensors file), an index, or a file. Reads and checks every
@@ -161,10 +143,11 @@ export class SafeTensorsModel extends TensorMap {
   /** Shards that are not mapped yet are, off the event loop, when their turn comes. */
   async prefetch(names?: TensorNames, options: PrefetchOptions = {}): Promise<void> {
     const resolved = prefetchOptions(options);
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
-    const parts = wanted.map(({ position, ranges }): PrefetchPart => {
-      const { path, fileSystem } = this.#identified[position]!;
+    const parts = wanted.map(([position, list]): PrefetchPart => {
+      const { path, fileSystem, header } = this.#identified[position]!;
+      const ranges = rangesOf(header, list);
       return { path, fileSystem, ranges, open: async () => sourceOf(await this.#fileAsync(position)) };
     });
     await prefetchParts(parts, resolved);
@@ -172,24 +155,24 @@ export class SafeTensorsModel extends TensorMap {
 
   /** Maps the shards that it asks for, as a first use does. */
   residency(names?: TensorNames): Residency {
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
+    let bytes = 0;
     let residentBytes: number | undefined = 0;
-    for (const { position, ranges } of wanted) {
-      const found = sourceOf(this.#file(position)).residentBytes(ranges);
-      residentBytes = found === undefined || residentBytes === undefined ? undefined : residentBytes + found;
+    for (const [position, list] of wanted) {
+      const found = this.#file(position).residency(list);
+      bytes += found.bytes;
+      if (residentBytes !== undefined && found.residentBytes !== undefined) residentBytes += found.residentBytes;
+      else residentBytes = undefined;
     }
-    return { bytes: wanted.reduce((sum, { ranges }) => sum + lengthOf(ranges), 0), residentBytes };
+    return { bytes, residentBytes };
   }
 
   /** Shards that are not mapped stay as they are. */
   evict(names?: TensorNames): void {
-    const wanted = this.#rangesOf(namesOf(names));
+    const wanted = this.#byShard(namesOf(names));
     this.#requireOpen();
-    for (const { position, ranges } of wanted) {
-      const file = this.#open[position];
-      if (file !== undefined) sourceOf(file).evict(ranges);
-    }
+    for (const [position, list] of wanted) this.#open[position]?.evict(list);
   }
 
   close(): void {
@@ -231,108 +214,16 @@ export class SafeTensorsModel extends TensorMap {
     return this.#open[position];
   }
 
-  /** The shards that hold the tensors named, with their ranges. */
-  #rangesOf(names: readonly string[] | undefined): { readonly position: number; readonly ranges: readonly number[] }[] {
-    const byShard = new Map<number, string[] | undefined>();
-    if (names === undefined && this.#index === undefined) byShard.set(0, undefined);
-    for (const name of byShard.size > 0 ? [] : (names ?? this.keys())) {
-      const shard = this.#requireShard(name);
-      const list = byShard.get(shard);
-      if (list === undefined) byShard.set(shard, [name]);
+  /** The names that each shard holds, in order of shards; undefined for all of a shard. */
+  #byShard(names: readonly string[] | undefined): [position: number, names: string[] | undefined][] {
+    if (names === undefined && this.#index === undefined) return this.shards.length === 0 ? [] : [[0, undefined]];
+    const lists = new Map<number, string[]>();
+    for (const name of names ?? this.keys()) {
+      const position = this.#requireShard(name);
+      const list = lists.get(position);
+      if (list === undefined) lists.set(position, [name]);
       else list.push(name);
     }
-    const shards = [...byShard].sort(([a], [b]) => a - b);
-    return shards.map(([position, list]) => ({ position, ranges: rangesOf(this.shards[position]!.header, list) }));
+    return [...lists].sort(([a], [b]) => a - b);
   }
-}
-
-type IdentifiedShard = Shard & Identified;
-
-async function readShards(
-  directory: string,
-  index: ShardIndex,
-  options: OpenOptions | undefined,
-): Promise<IdentifiedShard[]> {
-  const shards: IdentifiedShard[] = new Array(index.shards.length);
-  let next = 0;
-  const worker = async () => {
-    try {
-      while (next < index.shards.length) {
-        const position = next++;
-        shards[position] = await readShard(directory, index.shards[position]!, options);
-      }
-    } finally {
-      next = index.shards.length; // the first failure ends the others as well
-    }
-  };
-  // Waits for all: a model that has failed to open must not go on reading.
-  const ends = await Promise.allSettled(Array.from({ length: READ_AT_ONCE }, worker));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return shards;
-}
-
-async function readShard(directory: string, file: string, options: OpenOptions | undefined): Promise<IdentifiedShard> {
-  const path = join(directory, file);
-  try {
-    return { file, path, ...(await readIdentified(path, options)) };
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-    throw new SafeTensorsError(
-      'SHARD_MISSING',
-      `the index names the shard ${quote(file)}, which is not in ${quote(directory)}`,
-      {
-        path,
-        isFormatError: true,
-        cause,
-      },
-    );
-  }
-}
-
-/** Every tensor of the index must be in its shard, and in no other. */
-function requireAgreement(index: ShardIndex, shards: readonly Shard[], path: string): void {
-  for (const [name, position] of index.weightMap) {
-    if (shards[position]!.header.has(name)) continue;
-    throw new SafeTensorsError(
-      'INVALID_INDEX',
-      `${quote(path)}: tensor ${quote(name)} should be in shard ${quote(shards[position]!.file)}, which lacks it`,
-      { path, tensor: name, isFormatError: true },
-    );
-  }
-  shards.forEach((shard, position) => {
-    for (const name of shard.header.keys()) {
-      const other = index.weightMap.get(name);
-      if (other === undefined || other === position) continue;
-      throw new SafeTensorsError(
-        'INVALID_INDEX',
-        `${quote(path)}: tensor ${quote(name)} is in two shards, ${quote(shards[other]!.file)} and ${quote(shard.file)}`,
-        { path, tensor: name, isFormatError: true },
-      );
-    }
-  });
-}
-
-/** The index of a directory, else its single file. */
-async function findInDirectory(directory: string): Promise<string> {
-  const names = (await readdir(directory)).sort(compareNatural);
-  for (const suffix of [INDEX_SUFFIX, FILE_SUFFIX]) {
-    const found = names.filter((name) => name.endsWith(suffix));
-    const usual = USUAL_NAMES.map((name) => name + suffix).find((name) => found.includes(name));
-    if (found.length === 1 || usual !== undefined) return join(directory, usual ?? found[0]!);
-    if (found.length > 1) throw undecided(directory, `${found.length} candidates: ${listed(found)}`);
-  }
-  throw undecided(directory, names.length === 0 ? 'it is empty' : `no *${FILE_SUFFIX} among ${listed(names)}`);
-}
-
-function undecided(directory: string, why: string): SafeTensorsError {
-  return new SafeTensorsError(
-    'MODEL_NOT_FOUND',
-    `${quote(directory)} does not say which model to open: ${why}. Give the path of a file or an index`,
-    { path: directory },
-  );
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map(quote).join(', ');
-  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
 }

@@ -7,7 +7,7 @@ import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
 import type { Header, TensorInfo } from './header.js';
 import { type PrefetchOptions, prefetchOptions, prefetchParts } from './prefetch.js';
-import { namesOf, rangesOf, type TensorNames } from './selection.js';
+import { evictableOf, namesOf, rangesOf, type TensorNames } from './selection.js';
 import { type Backend, lengthOf, type Protection, type Source } from './source.js';
 import { type Misaligned, type TensorFile, TensorView } from './tensor.js';
 import { type Residency, TensorMap } from './tensor-map.js';
@@ -116,7 +116,7 @@ export class SafeTensors extends TensorMap {
   }
 
   evict(names?: TensorNames): void {
-    const ranges = rangesOf(this.header, namesOf(names));
+    const ranges = evictableOf(this.header, namesOf(names));
     this.#file.requireSource().evict(ranges);
   }
 

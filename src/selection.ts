@@ -42,6 +42,16 @@ export function rangesOf(header: Header, names: readonly string[] | undefined): 
   return ranges;
 }
 
+/**
+ * The ranges as they are given back: with the first tensor goes the header before it, which nothing reads again, and with
+ * which it shares a page.
+ */
+export function evictableOf(header: Header, names: readonly string[] | undefined): number[] {
+  const ranges = rangesOf(header, names);
+  if (ranges[0] === header.dataOffset) ranges[0] = 0;
+  return ranges;
+}
+
 function invalid(message: string): SafeTensorsError {
   return new SafeTensorsError('INVALID_ARGUMENT', message);
 }

@@ -46,7 +46,8 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F3', files: ['safetensors'] },
   { floor: 'F4', files: ['options'] },
   { floor: 'F4', files: ['open'] },
-  { floor: 'F4', files: ['model', 'serialize', 'temporary'] },
+  { floor: 'F4', files: ['model-files', 'serialize', 'temporary'] },
+  { floor: 'F4', files: ['model'] },
   { floor: 'F4', files: ['replacing'] },
   { floor: 'F4', files: ['save'] },
   { floor: 'F4', files: ['old-model'] },
@@ -61,6 +62,7 @@ const PLANS: readonly string[] = ['SegmentPlan'];
 const DISK: readonly string[] = [
   'open',
   'model',
+  'model-files',
   'reading',
   'read-ahead',
   'origin',
