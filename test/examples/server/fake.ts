@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 import type { Generation, Load } from '../../../examples/server/engine.js';
 import type { Limits } from '../../../examples/server/limits.js';
@@ -90,7 +90,7 @@ async function* words(
     const pace = Number(/^pace:(\d+)/.exec(prompt)?.[1] ?? 0);
     for (let token = 0; token < maxTokens; token++) {
       // No matter why the wait ends, the reason is the signal's.
-      await sleep(pace, undefined, { signal }).catch(() => {});
+      await (pace === 0 ? nextTurn() : sleep(pace, undefined, { signal }).catch(() => {}));
       signal?.throwIfAborted();
       if (prompt === 'fail later' && token === 2) throw new Error('a secret of the operator');
       yield { token, text: prompt === 'flood' ? 'x'.repeat(1_000_000) : ` word${token}\n` };

@@ -112,13 +112,13 @@ describe('limits', () => {
   });
 
   it('free the place of a client that does not read', async () => {
-    const slow = await start({ generationSeconds: 0.2, tokens: 1_000_000 });
+    const slow = await start({ generationSeconds: 0.5, tokens: 1_000_000 });
     const socket = askWithoutReading(slow.address, { prompt: 'flood', maxTokens: 1_000_000 });
     await until(async () => slow.counts.begun === 1);
     await until(async () => slow.counts.left === 1 && (await metric(slow.address, 'generations_active')) === 0);
     expect(await metric(slow.address, 'generations_total{model="first",outcome="cut"}')).toBe(1);
     // It wrote what fits between the two, not all that it had.
-    expect(await metric(slow.address, 'generated_tokens_total{model="first"}')).toBeLessThan(100);
+    expect(await metric(slow.address, 'generated_tokens_total{model="first"}')).toBeLessThan(40);
     socket.destroy();
   });
 

@@ -35,13 +35,9 @@ describe.skipIf(executablePath === undefined)('the page (skipped where there is 
   beforeAll(async () => {
     browser = await chromium.launch({
       executablePath: executablePath!,
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+      args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
     });
-  });
-  beforeEach(async () => {
-    await page?.close();
     page = await browser.newPage();
-    complaints.length = 0;
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
@@ -49,6 +45,9 @@ describe.skipIf(executablePath === undefined)('the page (skipped where there is 
     page.on('request', (request) => {
       if (!request.url().startsWith(address) && !request.url().startsWith('data:')) complaints.push(request.url());
     });
+  });
+  beforeEach(async () => {
+    complaints.length = 0;
     await page.goto(address);
     await page.locator('#tree summary').first().waitFor();
     return () => expect(complaints).toEqual([]);
