@@ -41,7 +41,7 @@ export function addModelRoutes(app: FastifyInstance, models: Models, limits: Lim
 
   app.post<OfModel>('/models/:name/evict', async ({ params }) => {
     const model = models.require(params.name);
-    model.evict();
+    await model.evict();
     return { state: model.state };
   });
 

@@ -1,6 +1,7 @@
 // Owns one model from the command line to its close: opening, bringing its weights into memory, what state that is in.
 // Refuses to make a client wait: the model serves as soon as its files are open, whatever is in memory.
 
+import { myTurn } from '../llama/turns.js';
 import type { Load, LoadedModel } from './engine.js';
 import { Problem } from './problems.js';
 import { Residency } from './residency.js';
@@ -72,11 +73,17 @@ export class ServedModel {
     void this.#bringIn(loaded);
   }
 
-  /** Gives the memory of the weights back to the system. */
-  evict(): void {
-    const loaded = this.require();
+  /** Gives the memory of the weights back to the system. Rejects with a Problem while they are on their way there. */
+  async evict(): Promise<void> {
+    const { weights } = this.require();
     if (this.#state === 'loading') throw new Problem(409, 'ALREADY_LOADING', `model "${this.name}" is being loaded`);
-    loaded.weights.evict();
+    // All at once would hold up the event loop, 0.1 s for a GiB.
+    for (const name of weights.keys()) {
+      await myTurn();
+      weights.evict(name);
+    }
+    // Pages that two tensors share are still there.
+    weights.evict();
     this.#residency?.forget();
   }
 

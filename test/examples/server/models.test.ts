@@ -77,7 +77,7 @@ describe('POST /models/:name/…', () => {
     const [first] = server.models;
     first!.beginPrefetch();
     expect(() => first!.beginPrefetch()).toThrow(expect.objectContaining({ status: 409, code: 'ALREADY_LOADING' }));
-    expect(() => first!.evict()).toThrow(expect.objectContaining({ status: 409, code: 'ALREADY_LOADING' }));
+    await expect(first!.evict()).rejects.toMatchObject({ status: 409, code: 'ALREADY_LOADING' });
     await until(async () => first!.state === 'ready');
   });
 });

@@ -123,7 +123,7 @@ describe.skipIf(executablePath === undefined)('the page (skipped where there is 
     const [first] = server.models;
     const evict = vi.spyOn(first!.require().weights, 'evict');
     await page.click('#evict');
-    await until(async () => evict.mock.calls.length === 1);
+    await until(async () => evict.mock.calls.length === 6);
     await page.click('#prefetch');
     await page.locator('#memory-text', { hasText: /^16.0 KiB of 16.0 KiB in memory$/ }).waitFor();
     expect(await page.isHidden('#memory-problem')).toBe(true);
