@@ -75,7 +75,13 @@ async function build() {
   await step('build: native, warnings are errors', own('build-native.mjs'), '--werror');
 }
 
-await Promise.all([build(), step('typecheck', toolPath('typescript/bin/tsc'), '-p', 'test').then(lint)]);
+/** The page of an example runs in a browser, under other declarations than the rest. */
+async function typecheck() {
+  await step('typecheck', toolPath('typescript/bin/tsc'), '-p', 'test');
+  await step('typecheck: the page', toolPath('typescript/bin/tsc'), '-p', 'examples/server/page');
+}
+
+await Promise.all([build(), typecheck().then(lint)]);
 tests('tests', () => runVitest('unit', ['--project', 'unit']));
 tests('tests of the package', () => runVitest('package', ['--project', 'package']));
 await step('package', own('check-package.mjs'));

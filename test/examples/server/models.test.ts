@@ -1,0 +1,172 @@
+// Owns what the server tells of its models, and who may ask. Refuses the histogram's arithmetic, which is tested beside it.
+
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { start, until } from './fake.js';
+
+const { address, server } = await start();
+
+async function get(path: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(address + path, init);
+  return { status: response.status, body: await response.json() };
+}
+
+const refused = (status: number, code: string) => ({ status, body: { error: { code, message: expect.any(String) } } });
+
+/** With a Host header, which fetch does not allow. */
+function statusFor(path: string, headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request(address + path, { method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+describe('GET /models', () => {
+  it('tells of each model its state, its memory and its tensors', async () => {
+    const { models } = (await get('/models')).body as { models: Record<string, unknown>[] };
+    expect(models.map(({ name }) => name)).toEqual(['first', 'second']);
+    const bytes = 4096 * 4 + 6 * 4 + 2 * 4 + 8;
+    expect(models[0]).toMatchObject({
+      state: 'ready',
+      prefetch: { doneBytes: bytes, totalBytes: bytes },
+      residentBytes: bytes,
+      mappedBytes: expect.any(Number),
+    });
+    expect(models[0]!.mappedBytes).toBeGreaterThan(bytes);
+    expect(models[0]!.tensors).toHaveLength(5);
+    expect(models[0]!.tensors).toContainEqual({
+      name: 'model.embed.weight',
+      dtype: 'F32',
+      shape: [64, 64],
+      byteLength: 16384,
+    });
+    expect((await get('/models/first')).body).toEqual(models[0]);
+    expect(await get('/models/third')).toEqual(refused(404, 'MODEL_NOT_FOUND'));
+  });
+
+  it('tells what is in memory, tensor by tensor in the same order', async () => {
+    const { tensors } = (await get('/models/first')).body as { tensors: { byteLength: number }[] };
+    const { body } = await get('/models/first/residency');
+    const lengths = tensors.map(({ byteLength }) => byteLength);
+    expect(body).toMatchObject({ state: 'ready', tensors: lengths });
+  });
+});
+
+describe('POST /models/:name/…', () => {
+  it('evict and prefetch take the weights out of memory and back', async () => {
+    // The file is mapped once for each model, and a page that is mapped elsewhere stays: both are given back.
+    for (const name of ['first', 'second', 'first']) {
+      expect(await get(`/models/${name}/evict`, { method: 'POST' })).toEqual({ status: 200, body: { state: 'ready' } });
+    }
+    const [first] = server.models;
+    expect(await get('/models/first/prefetch', { method: 'POST' })).toEqual({
+      status: 202,
+      body: { state: 'loading' },
+    });
+    await until(async () => first!.state === 'ready');
+    const { bytes, residentBytes } = (await get('/models/first/residency')).body as Record<string, number>;
+    expect(residentBytes).toBe(bytes);
+    expect(first!.prefetch.doneBytes).toBe(bytes);
+  });
+
+  it('refuse what is under way already', async () => {
+    const [first] = server.models;
+    first!.beginPrefetch();
+    expect(() => first!.beginPrefetch()).toThrow(expect.objectContaining({ status: 409, code: 'ALREADY_LOADING' }));
+    await expect(first!.evict()).rejects.toMatchObject({ status: 409, code: 'ALREADY_LOADING' });
+    await until(async () => first!.state === 'ready');
+  });
+});
+
+describe('GET /models/:name/tensors/:tensor/histogram', () => {
+  const histogram = (name: string) => get(`/models/first/tensors/${encodeURIComponent(name)}/histogram`);
+
+  it('counts values, also of a tensor with an odd name', async () => {
+    const { status, body } = await histogram('model.embed.weight');
+    expect({ status, body }).toMatchObject({ status: 200, body: { elements: 4096, min: 0, max: 4095, mean: 2047.5 } });
+    expect(await histogram('odd/name": é')).toMatchObject({ status: 200, body: { elements: 0, bins: [], min: null } });
+  });
+
+  it('refuses a tensor that is not there, and one without numbers', async () => {
+    expect(await histogram('model.embed')).toEqual(refused(404, 'TENSOR_NOT_FOUND'));
+    expect(await histogram('__proto__')).toEqual(refused(404, 'TENSOR_NOT_FOUND'));
+    expect(await histogram('model.layers.2.weight')).toEqual(refused(422, 'INVALID_ARGUMENT'));
+  });
+
+  it('refuses more at once than are allowed', async () => {
+    const none = await start({ histograms: 0 });
+    const response = await fetch(`${none.address}/models/first/tensors/model.embed.weight/histogram`);
+    expect(response.status).toBe(429);
+    expect(response.headers.get('retry-after')).toBe('1');
+  });
+});
+
+describe('a path', () => {
+  it('that is known, with the wrong method, is 405 and names the right ones', async () => {
+    const response = await fetch(`${address}/generate`, { method: 'PUT', body: 'x' });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await fetch(`${address}/models`, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD');
+    expect((await fetch(`${address}/models`, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('that is not known is 404, whatever it looks like', async () => {
+    for (const path of ['/none', '/page/', '/page/..%2f..%2fserver.ts', '/models/first/tensors']) {
+      expect(await get(path)).toEqual(refused(404, 'NOT_FOUND'));
+    }
+    expect(await get('/%zz')).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect((await get(`/${'a'.repeat(10_000)}`)).status).toBe(404);
+  });
+
+  it('is not for pages of other sites', async () => {
+    const { port } = new URL(address);
+    expect(await statusFor('/health', { host: `evil.example:${port}` })).toBe(403);
+    expect(await statusFor('/models/first/evict', { origin: 'https://evil.example' }, 'POST')).toBe(403);
+    expect(await statusFor('/models/first/evict', { origin: 'null' }, 'POST')).toBe(403);
+    expect(await statusFor('/health', { origin: address })).toBe(200);
+    expect(await statusFor('/health', { host: `localhost:${port}` })).toBe(200);
+  });
+});
+
+it('what is no HTTP is answered, and its connection closed', async () => {
+  const answer = (text: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(address).port), '127.0.0.1');
+      let all = '';
+      socket.setEncoding('utf8').on('data', (more: string) => {
+        all += more;
+      });
+      socket.on('error', reject).on('close', () => resolve(all));
+      socket.write(text);
+    });
+  expect(await answer('hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 [\s\S]*"INVALID_REQUEST"/);
+  expect(await answer(`GET / HTTP/1.1\r\nlong: ${'x'.repeat(20_000)}\r\n`)).toMatch(
+    /^HTTP\/1.1 431 [\s\S]*"HEADERS_TOO_LARGE"/,
+  );
+});
+
+it('GET /health names the models and their states', async () => {
+  const models = [
+    { name: 'first', state: 'ready' },
+    { name: 'second', state: 'ready' },
+  ];
+  expect(await get('/health')).toEqual({ status: 200, body: { status: 'ok', models } });
+});
+
+it('GET / is a page that may load nothing from elsewhere', async () => {
+  const page = await fetch(address);
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(page.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self';/,
+  );
+  const html = await page.text();
+  const links = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link!);
+  expect(links).toContain('/page/main.js');
+  for (const link of links.filter((one) => one !== 'data:,')) {
+    expect(link).toMatch(/^\/page\//);
+    expect((await fetch(address + link)).status).toBe(200);
+  }
+});
