@@ -26,18 +26,40 @@ const MODES = {
   full: { rounds: 11, least: 5, longest: 16, disk: 14 },
 };
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    case: { type: 'string', multiple: true, default: [] },
-    rounds: { type: 'string' },
-    seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
-    directory: { type: 'string', default: tmpdir() },
-    out: { type: 'string' },
-    patient: { type: 'boolean', default: false },
-    publish: { type: 'boolean', default: false },
-  },
-});
+const USAGE =
+  'npm run bench [-- [--quick] [--case N]… [--rounds N] [--patient] [--seed N] [--directory D] [--out FILE] [--publish]]';
+
+/** The options. */
+function given() {
+  return parseArgs({
+    options: {
+      help: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      case: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string' },
+      seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+      directory: { type: 'string', default: tmpdir() },
+      out: { type: 'string' },
+      patient: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
+    },
+  }).values;
+}
+
+/** The same; on --help and on others than these the process ends here. */
+function optionsGiven() {
+  try {
+    const values = given();
+    if (!values.help) return values;
+    console.log(USAGE);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${/** @type {Error} */ (error).message}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+const values = optionsGiven();
 
 /** @param {string} message */
 function usage(message) {

@@ -37,6 +37,7 @@ export function convertBytes(dtype: Dtype, source: Uint8Array, target: Float32Ar
 /** The options, each read once. Throws INVALID_ARGUMENT. */
 export function conversionOptions(options: ConversionOptions): ConversionOptions {
   if (typeof options !== 'object' || options === null) throw invalid('the options of a conversion are an object');
+  if (ArrayBuffer.isView(options)) throw invalid('toFloat32 takes its target as an option: { target }');
   const { target, signal, threads } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid('signal is an AbortSignal');
   threadsOf(threads);

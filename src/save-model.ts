@@ -5,6 +5,7 @@ import { link, mkdir, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 import { SafeTensorsError, shown } from './errors.js';
+import { keptMetadata } from './kept-metadata.js';
 import { OldModel, targetIn } from './old-model.js';
 import { pathOf } from './open.js';
 import type { Payload } from './payload.js';
@@ -36,7 +37,14 @@ export async function saveModel(
   tensors: TensorInputs,
   options: SaveModelOptions = {},
 ): Promise<void> {
-  const { signal, onProgress, name, maxShardSize, metadata, alignment } = saveModelOptions(options);
+  const {
+    signal,
+    onProgress,
+    name,
+    maxShardSize,
+    metadata = keptMetadata(tensors),
+    alignment,
+  } = saveModelOptions(options);
   signal?.throwIfAborted();
   requireFileName(name);
   const folder = absolutePath(process.cwd(), pathOf(directory));

@@ -6,7 +6,10 @@ import type { MetadataInput } from './writing.js';
 
 /** What goes into a file beside its tensors. */
 export interface SerializeOptions {
-  /** Written as `__metadata__`, its keys sorted. */
+  /**
+   * Written as `__metadata__`, its keys sorted. Default: that of the open file or model that is saved, if it is one (of a
+   * sharded model what all shards say); `{}` drops it.
+   */
   readonly metadata?: MetadataInput | undefined;
   /**
    * The data starts at a multiple of so many bytes of the file: a power of two from 8, the default and the reference

@@ -4,6 +4,7 @@
 import type { BigIntStats } from 'node:fs';
 
 import { quote, SafeTensorsError } from './errors.js';
+import { keptMetadata } from './kept-metadata.js';
 import { pathOf, placeBy, placeOf } from './open.js';
 import type { Payload } from './payload.js';
 import { PieceWriter } from './piece-writer.js';
@@ -20,7 +21,7 @@ import { type FilePlan, planFile } from './writing.js';
  * the signal's reason, and the system's errors (ENOSPC, EACCES, ENOENT …).
  */
 export async function save(path: string | URL, tensors: TensorInputs, options: SaveOptions = {}): Promise<void> {
-  const { signal, onProgress, atomic, metadata, alignment } = saveOptions(options);
+  const { signal, onProgress, atomic, metadata = keptMetadata(tensors), alignment } = saveOptions(options);
   signal?.throwIfAborted();
   const file = pathOf(path);
   const plan = planFile(payloadsOf(tensors), metadata, alignment);

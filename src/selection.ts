@@ -11,7 +11,8 @@ export function namesOf(names: TensorNames | undefined): string[] | undefined {
   if (names === undefined) return undefined;
   if (typeof names === 'string') return [names];
   const iterates = typeof names === 'object' && names !== null && typeof names[Symbol.iterator] === 'function';
-  if (!iterates) throw invalid('names are a string or an iterable of strings');
+  if (!iterates)
+    throw invalid('names are a string or an iterable of strings, undefined for all; options come after them');
   const list: string[] = [];
   for (const name of names) {
     if (typeof name !== 'string') throw invalid(`a tensor's name is a string, not ${typeof name}`);

@@ -4,6 +4,7 @@ import { constants } from 'node:buffer';
 
 import { allocateBytes } from './allocation.js';
 import { SafeTensorsError } from './errors.js';
+import { keptMetadata } from './kept-metadata.js';
 import { type SerializeOptions, serializeOptions } from './save-options.js';
 import { payloadsOf, type TensorInputs } from './tensor-input.js';
 import { planFile } from './writing.js';
@@ -14,7 +15,7 @@ import { planFile } from './writing.js';
  * Throws INVALID_TENSOR, INVALID_ARGUMENT, CLOSED, and BUFFER_TOO_LARGE.
  */
 export function serialize(tensors: TensorInputs, options: SerializeOptions = {}): Uint8Array<ArrayBuffer> {
-  const { metadata, alignment } = serializeOptions(options);
+  const { metadata = keptMetadata(tensors), alignment } = serializeOptions(options);
   const plan = planFile(payloadsOf(tensors), metadata, alignment);
   if (plan.byteLength > constants.MAX_LENGTH) {
     throw new SafeTensorsError(

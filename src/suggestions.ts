@@ -24,13 +24,17 @@ export function notFound(
   });
 }
 
-/** Names that share the longest beginning and end with the wanted one: a slip in the middle or a lost prefix. */
+/**
+ * Names that share the longest beginning and end with the wanted one (a slip in the middle), and those that differ by a
+ * prefix of whole parts. Case counts for nothing.
+ */
 function closestNames(wanted: string, names: Iterable<string>): string[] {
   const best: { name: string; score: number }[] = [];
+  const lower = wanted.toLowerCase();
   let seen = 0;
   for (const name of names) {
     if (++seen > MOST_NAMES) break;
-    const score = likeness(wanted, name);
+    const score = likeness(lower, name.toLowerCase());
     const last = best[SUGGESTIONS - 1];
     if (score * 2 < wanted.length || (last !== undefined && score <= last.score)) continue;
     best.push({ name, score });
@@ -40,9 +44,10 @@ function closestNames(wanted: string, names: Iterable<string>): string[] {
   return best.map((candidate) => candidate.name);
 }
 
-/** Length of the common beginning and end, less what the longer name has more. */
+/** Length of the common beginning and end, less what the longer name has more, unless that is a prefix of whole parts. */
 function likeness(a: string, b: string): number {
   const shorter = Math.min(a.length, b.length);
+  if (a.endsWith(`.${b}`) || b.endsWith(`.${a}`)) return a.length;
   let start = 0;
   while (start < shorter && a.charCodeAt(start) === b.charCodeAt(start)) start++;
   let end = 0;

@@ -141,4 +141,12 @@ describe.each(DOORS)('through %s', (door) => {
       );
     });
   });
+
+  it('toFloat32 refuses a target that is given in place of the options, and would stay as it is', async () => {
+    const target = new Float32Array(6) as object;
+    expect(await failureOf(() => small.toFloat32(target))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'toFloat32 takes its target as an option: { target }',
+    });
+  });
 });

@@ -177,15 +177,25 @@ describe('what a Header says', () => {
     expect(headerOf('{"__metadata__":{}}').metadata.size).toBe(0);
   });
 
-  it('names the closest names to one that is not there', () => {
-    const text = ['model.layers.1.mlp.up', 'model.layers.2.mlp.up', 'lm_head.weight']
-      .map((name) => `"${name}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`)
-      .join(',');
-    expect(() => headerOf(`{${text}}`).info('layers.2.mlp.up')).toThrow(
+  it.each([
+    ['layers.2.mlp.up', 'model.layers.2.mlp.up'],
+    ['Model.Layers.1.mlp.up', 'model.layers.1.mlp.up'],
+    ['model.ids', 'ids'],
+    ['weight', 'lm_head.weight'],
+    ['lm_head.wieght', 'lm_head.weight'],
+  ])('names the closest names to %s, which is not there', (wanted, closest) => {
+    const names = [
+      'model.layers.1.mlp.up',
+      'model.layers.2.mlp.up',
+      'lm_head.weight',
+      wanted === 'ids' ? closest : 'ids',
+    ];
+    const text = names.map((name) => `"${name}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`).join(',');
+    expect(() => headerOf(`{${text}}`).info(wanted)).toThrow(
       expect.objectContaining({
         code: 'TENSOR_NOT_FOUND',
-        tensor: 'layers.2.mlp.up',
-        message: expect.stringMatching(/"layers\.2\.mlp\.up" among 3; the closest: "model\.layers\.2\.mlp\.up"/),
+        tensor: wanted,
+        message: expect.stringContaining(`"${wanted}" among 4; the closest: "${closest}"`),
       }),
     );
   });

@@ -5,7 +5,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openModel, parse, type SaveModelOptions, saveModel, serialize } from '../src/index.js';
+import { openModel, openSync, parse, type SaveModelOptions, save, saveModel, serialize } from '../src/index.js';
 import { indexText, parseByteSize, splitByBytes } from '../src/shard-plan.js';
 import { ownerTag, temporaryName } from '../src/temporary.js';
 import { scratch } from './support/files.js';
@@ -98,6 +98,33 @@ describe('a saved model', () => {
     expect(readdirSync(join(path, 'made/too'))).toEqual(['model.safetensors']);
     const expected = serialize(tensors({ a: 4, b: 5 }), { metadata: { format: 'pt' } });
     expect(readFileSync(join(path, 'made/too/model.safetensors'))).toEqual(Buffer.from(expected));
+  });
+
+  it('keeps the metadata of the model that it is made from, of several shards what all say', async () => {
+    const path = fresh();
+    const from = join(path, 'kept-from');
+    await saveModel(from, tensors({ a: 4, b: 5 }), { metadata: { format: 'pt', step: '1' }, maxShardSize: 4 });
+    const second = join(from, 'model-00002-of-00002.safetensors');
+    await save(second, openSync(second), { metadata: { format: 'pt', step: '2' } });
+    const kept = async (options: SaveModelOptions) => {
+      using model = await openModel(from);
+      const to = join(path, 'kept-to');
+      await saveModel(to, model, options);
+      await save(`${to}.safetensors`, model, options);
+      const bytes = serialize(model, options);
+      using one = openSync(`${to}.safetensors`);
+      const headers = [...(await openModel(to)).shards.map(({ header }) => header), one.header, parse(bytes).header];
+      return headers.map(({ metadata }) => Object.fromEntries(metadata));
+    };
+    expect(await kept({ maxShardSize: 4 })).toEqual(Array(4).fill({ format: 'pt' }));
+    expect(await kept({ metadata: {} })).toEqual([{}, {}, {}]);
+    using file = openSync(second);
+    await save(second, file);
+    using again = openSync(second);
+    expect(Object.fromEntries(again.metadata)).toEqual({ format: 'pt', step: '2' });
+    await save(second, new Map(file));
+    using dropped = openSync(second);
+    expect(dropped.metadata.size).toBe(0);
   });
 
   it('is shards and an index, with the metadata in each shard', async () => {

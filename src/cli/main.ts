@@ -77,6 +77,7 @@ function program(): Command {
             text
               .trim()
               .replace(/^error: /, '')
+              .replace(/^(unknown command '(.*[./\\].*)')$/s, '$1: is it a file? safetensors ls <path>')
               .replaceAll('\n', ' '),
           ),
         ),

@@ -102,7 +102,8 @@ describe.concurrent('usage errors', () => {
     [['ls', '--wrong', good], /unknown option/],
     [['ls', '--filter', '', good], /Not a glob/],
     [['ls', '--filter', '[b-a]', good], /Not a glob/],
-    [['list', good], /unknown command/],
+    [['list', good], /unknown command 'list'(?!.*is it)/],
+    [[good], /unknown command .*is it a file\? safetensors ls <path>/],
     [['ls', '--\u001b[31m\nx', good], /unknown option/],
   ])('%j: code 2, one line on stderr', async (args, message) => {
     const { status, stdout, stderr } = await safetensors(args);
