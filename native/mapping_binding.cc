@@ -3,7 +3,6 @@
 #include <climits>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "arguments.h"
 

@@ -2,7 +2,8 @@
 // Refuses to change the pool's size, which is the application's.
 
 /** Node starts four threads unless UV_THREADPOOL_SIZE says otherwise; what is no number there counts as one. */
-const POOL = process.env.UV_THREADPOOL_SIZE === undefined ? 4 : Number.parseInt(process.env.UV_THREADPOOL_SIZE, 10) || 1;
+const POOL =
+  process.env.UV_THREADPOOL_SIZE === undefined ? 4 : Number.parseInt(process.env.UV_THREADPOOL_SIZE, 10) || 1;
 
 let free = Math.max(1, POOL - 1);
 const waiting: (() => void)[] = [];

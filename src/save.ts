@@ -4,7 +4,8 @@
 import type { BigIntStats } from 'node:fs';
 
 import { quote, SafeTensorsError } from './errors.js';
-import { pathOf, placeBy, placeOf } from './open.js';
+import { placeBy, placeOf } from './identity.js';
+import { pathOf } from './open.js';
 import type { Payload } from './payload.js';
 import { PieceWriter } from './piece-writer.js';
 import { followLinks, overwriteFile, replaceFile } from './replacing.js';

@@ -6,8 +6,8 @@ import type { Header } from './header.js';
 /** Names of tensors: one, several, or all where there is none. */
 export type TensorNames = string | Iterable<string>;
 
-/** Four times what a header of the usual limit can hold: an iterable that goes on and on must not take all memory. */
-const MOST_NAMES = 2 ** 23;
+/** Twice what a header of the usual limit can hold: an iterable that goes on and on must not take all memory. */
+const MOST_NAMES = 2 ** 22;
 
 /** The names given, read once; undefined for all. Throws INVALID_ARGUMENT, and what the iterable throws. */
 export function namesOf(names: TensorNames | undefined): string[] | undefined {
