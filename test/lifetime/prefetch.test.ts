@@ -183,12 +183,12 @@ describe.each(WAYS)('by %s', (name, env) => {
           file.evict();
           file.close();
         }\`;
-      for (let round = 0; round < 2; round++) {
-        const workers = [inWorker(loop), inWorker(loop)];
-        await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('message', resolve))));
-        await sleep(round * 15);
-        await Promise.all(workers.map((worker) => worker.terminate()));
-      }
+      const end = async (worker, after) => {
+        await new Promise((resolve) => worker.once('message', resolve));
+        await sleep(after);
+        await worker.terminate();
+      };
+      await Promise.all([end(inWorker(loop), 0), end(inWorker(loop), 15)]);
       await collect();
       report([${isMapped ? 'liveMappings()' : '0'}, await codeOf((await st.open(path)).prefetch())]);`;
     expect(await reported(source, env)).toEqual([[0, 'done']]);
@@ -201,7 +201,7 @@ describe.each(WAYS)('by %s', (name, env) => {
   ])('the process may end in the middle: %s', async (end, code) => {
     const source = `
       const file = await st.open(path);
-      for (let i = 0; i < 4; i++) codeOf(file.prefetch(undefined, { threads: 3 }));
+      for (let i = 0; i < 2; i++) codeOf(file.prefetch(undefined, { threads: 3 }));
       await begun(file);
       ${end}`;
     const ended = await run(PRELUDE + source, path, env);
@@ -214,7 +214,7 @@ describe.each(WAYS)('by %s', (name, env) => {
       const prefetching = start();
       let done = false;
       prefetching.then(() => { done = true; });
-      while (!done) { gc(); await turn(); }
+      while (!done) { gc(); await sleep(3); }
       await collect();
       report(${isMapped ? 'liveMappings()' : '0'});`;
     expect(await reported(source, env)).toEqual([0]);

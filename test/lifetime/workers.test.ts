@@ -48,9 +48,9 @@ describe('workers', () => {
         ];
         for (let round = 0; ; round++) {
           await works[random(works.length)]();
-          if (round === 3) parentPort.postMessage('busy');
+          if (round === 1) parentPort.postMessage('busy');
         }\`;
-      const ROUNDS = 6;
+      const ROUNDS = 4;
       const errors = [];
       const begin = () => {
         const worker = inWorker(loop);
