@@ -95,7 +95,9 @@ export async function convertInTurns(
   for (const piece of splitRuns(runs, most, mostSpan)) {
     signal?.throwIfAborted();
     const count = (piece.byteLength * 8) / bitsOf(dtype);
-    const bytes = await read(piece);
+    // What is there is converted at once: a turn later its owner may have given the memory away.
+    const given = read(piece);
+    const bytes = given instanceof Promise ? await given : given;
     if (target.length !== length) throw detachedFault();
     convertBytes(dtype, bytes, target.subarray(at, at + count));
     at += count;
