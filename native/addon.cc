@@ -26,7 +26,6 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["map"] = Napi::Function::New<MapFile>(env, "map");
   exports["segment"] = Napi::Function::New<CreateSegment>(env, "segment");
   exports["isReadOnly"] = Napi::Function::New<IsReadOnly>(env, "isReadOnly");
-  exports["populate"] = Napi::Function::New<PopulateMapping>(env, "populate");
   exports["bringIn"] = Napi::Function::New<BringInPages>(env, "bringIn");
   exports["askForLargePages"] = Napi::Function::New<AskForLargeFolios>(env, "askForLargePages");
   exports["residentBytes"] = Napi::Function::New<GetResidentBytes>(env, "residentBytes");

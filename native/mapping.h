@@ -47,9 +47,6 @@ class Mapping final : private Chore {
   void DropPages() const;
   // The same soon, elsewhere, for a large mapping. Once in its life at most.
   static void DropPagesLater(std::shared_ptr<Mapping> mapping);
-  // Brings the pages of [offset, offset + length) into the mapping, from the disk where they are not cached. A
-  // hint: what cannot be brought in is left to whoever reads it.
-  void Populate(std::size_t offset, std::size_t length) const;
 
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }

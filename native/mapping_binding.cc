@@ -3,7 +3,6 @@
 #include <climits>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "arguments.h"
 
@@ -31,35 +30,6 @@ Share* ShareFrom(const Napi::Env& env, const Napi::Value& value) {
   }
   return value.As<Napi::External<Share>>().Data();
 }
-
-// Holds a share, so that the memory is there whatever happens to the file meanwhile.
-class PopulateWorker : public Napi::AsyncWorker {
- public:
-  PopulateWorker(const Napi::Env& env, std::shared_ptr<Mapping> mapping,
-                 std::vector<std::size_t> ranges)
-      : AsyncWorker(env, "safetensors:populate"),
-        mapping_(std::move(mapping)),
-        ranges_(std::move(ranges)) {
-    napi_create_promise(env, &deferred_, &promise_);
-  }
-  // Good until the call that made this worker returns.
-  napi_value promise() const { return promise_; }
-
- protected:
-  void Execute() override {
-    for (std::size_t i = 0; i + 1 < ranges_.size(); i += 2) {
-      mapping_->Populate(ranges_[i], ranges_[i + 1] - ranges_[i]);
-    }
-  }
-  // As for conversions: a worker that is being terminated cannot resolve, and nobody waits there.
-  void OnOK() override { napi_resolve_deferred(Env(), deferred_, Env().Undefined()); }
-
- private:
-  napi_deferred deferred_ = nullptr;
-  napi_value promise_ = nullptr;
-  const std::shared_ptr<Mapping> mapping_;
-  const std::vector<std::size_t> ranges_;
-};
 
 }  // namespace
 
@@ -138,35 +108,6 @@ Napi::Value IsReadOnly(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Mapping> mapping = MappingFrom(info.Env(), info[0]);
   if (mapping == nullptr) return info.Env().Undefined();
   return Napi::Boolean::New(info.Env(), mapping->protection() == Protection::kReadOnly);
-}
-
-Napi::Value PopulateMapping(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
-  if (mapping == nullptr) return env.Undefined();
-  if (!info[1].IsArray()) {
-    Refuse(env, "ranges is not an array");
-    return env.Undefined();
-  }
-  const Napi::Array array = info[1].As<Napi::Array>();
-  std::vector<std::size_t> ranges;
-  ranges.reserve(array.Length());
-  for (std::uint32_t i = 0; i < array.Length(); i++) {
-    const Napi::Value value = array.Get(i);
-    const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : std::nan("");
-    // A range begins anywhere and ends after its begin, both within the mapping.
-    const double least = i % 2 == 0 ? 0 : static_cast<double>(ranges.back()) + 1;
-    if (!(number >= least && number <= static_cast<double>(mapping->size())) ||
-        number != std::floor(number)) {
-      Refuse(env, "not a range of the mapping");
-      return env.Undefined();
-    }
-    ranges.push_back(static_cast<std::size_t>(number));
-  }
-  PopulateWorker* worker = new PopulateWorker(env, std::move(mapping), std::move(ranges));
-  const napi_value promise = worker->promise();
-  worker->Queue();  // deletes itself
-  return Napi::Value(env, promise);
 }
 
 Napi::Value ReleaseMapping(const Napi::CallbackInfo& info) {

@@ -17,8 +17,6 @@ Napi::Value MapFile(const Napi::CallbackInfo& info);
 Napi::Value CreateSegment(const Napi::CallbackInfo& info);
 // isReadOnly(handle): boolean
 Napi::Value IsReadOnly(const Napi::CallbackInfo& info);
-// populate(handle, ranges: [begin, end, begin, end …]): Promise<void>; brings pages in on a thread of the pool
-Napi::Value PopulateMapping(const Napi::CallbackInfo& info);
 // release(handle, dropPages: boolean): void; drops the handle's own share, twice is fine
 Napi::Value ReleaseMapping(const Napi::CallbackInfo& info);
 // detach(buffer: ArrayBuffer): boolean, false when the runtime refused

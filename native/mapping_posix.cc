@@ -135,20 +135,6 @@ Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted
   return {std::shared_ptr<Mapping>(mapping, Retire), 0};
 }
 
-void Mapping::Populate(std::size_t offset, std::size_t length) const {
-  // Advice is for whole pages. The mapping begins on one, and no system's pages are larger than this.
-  constexpr std::size_t kLargestPage = 65536;
-  const std::size_t begin = offset / kLargestPage * kLargestPage;
-  const std::size_t bytes = offset + length - begin;
-#if defined(__linux__)
-  // MADV_POPULATE_READ, since Linux 5.14; the headers may be older than the system. It does not copy private pages,
-  // and reports a file that has become shorter instead of raising SIGBUS. madvise(2).
-  constexpr int kPopulateRead = 22;
-  if (madvise(data_ + begin, bytes, kPopulateRead) == 0 || errno != EINVAL) return;
-#endif
-  posix_madvise(data_ + begin, bytes, POSIX_MADV_WILLNEED);
-}
-
 std::int64_t Mapping::LiveCount() { return live_count.load(std::memory_order_relaxed); }
 
 }  // namespace safetensors_mmap

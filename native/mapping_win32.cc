@@ -93,8 +93,6 @@ Mapping::Result Mapping::Map(int descriptor, std::size_t size, Protection wanted
   return {std::shared_ptr<Mapping>(mapping, Retire), 0};
 }
 
-void Mapping::Populate(std::size_t /*offset*/, std::size_t /*length*/) const {}
-
 std::int64_t Mapping::LiveCount() { return live_count.load(std::memory_order_relaxed); }
 
 }  // namespace safetensors_mmap

@@ -11,7 +11,7 @@
 namespace safetensors_mmap {
 
 // Reads the pages of ranges that lie within the mapping, and maps them; returns when they are there. 0, or an errno:
-// EINVAL where the system has no such call, EFAULT where the file has become shorter or its disk cannot be read.
+// EINVAL where the system has no such call, and has been told of the ranges as a hint instead; EFAULT where the file has become shorter or its disk cannot be read.
 int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges);
 
 // Asks that what is yet to be read of these ranges be kept in the largest pages. A hint.

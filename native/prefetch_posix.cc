@@ -8,6 +8,21 @@
 #include "prefetch.h"
 
 namespace safetensors_mmap {
+namespace {
+
+std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+// What every system has: advice to read ahead, which is no promise and tells no errors.
+int Hint(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
+  const std::size_t page = PageSize();
+  for (const ByteRange& range : ranges) {
+    const std::size_t begin = range.begin / page * page;
+    posix_madvise(mapping.data() + begin, range.end - begin, POSIX_MADV_WILLNEED);
+  }
+  return EINVAL;
+}
+
+}  // namespace
 
 #if defined(__linux__)
 
@@ -24,7 +39,7 @@ constexpr std::size_t kOneCall = 4 * 1024 * 1024;
 }  // namespace
 
 int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = PageSize();
   for (const ByteRange& range : ranges) {
     std::size_t at = range.begin / page * page;
     while (at < range.end) {
@@ -33,7 +48,7 @@ int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
       if (madvise(mapping.data() + at, to - at, kPopulateRead) == 0) {
         at = to;
       } else if (errno != EINTR && errno != EAGAIN) {
-        return errno;
+        return errno == EINVAL ? Hint(mapping, ranges) : errno;
       }
     }
   }
@@ -41,7 +56,7 @@ int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
 }
 
 void AskForLargePages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = PageSize();
   for (const ByteRange& range : ranges) {
     const std::size_t begin = range.begin / page * page;
     madvise(mapping.data() + begin, range.end - begin, kHugePage);
@@ -50,8 +65,10 @@ void AskForLargePages(const Mapping& mapping, const std::vector<ByteRange>& rang
 
 #else
 
-// Elsewhere the advice to read ahead is no promise, and errors stay signals: the caller reads the file instead.
-int BringIn(const Mapping&, const std::vector<ByteRange>&) { return EINVAL; }
+// Elsewhere errors stay signals: the caller reads the file instead.
+int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
+  return Hint(mapping, ranges);
+}
 
 void AskForLargePages(const Mapping&, const std::vector<ByteRange>&) {}
 

@@ -22,11 +22,9 @@ export interface NativeBinding {
   /** A buffer over [offset, offset + length) of the mapping, which it keeps alive; the Node-API status when refused. */
   segment(handle: MappingHandle, offset: number, length: number): ArrayBuffer | number;
   isReadOnly(handle: MappingHandle): boolean;
-  /** Brings pages of [begin, end), [begin, end) … in on another thread; a hint. */
-  populate(handle: MappingHandle, ranges: readonly number[]): Promise<void>;
   /**
    * Reads the pages of ranges [begin, end), [begin, end) … and maps them, on another thread; 0 or the errno: EINVAL where
-   * the system cannot, EFAULT where a touch would raise a signal.
+   * the system cannot, and has been given a hint instead, EFAULT where a touch would raise a signal.
    */
   bringIn(handle: MappingHandle, ranges: readonly number[]): Promise<number>;
   /** Asks for the largest pages for what is yet to be read, on another thread; a hint. */

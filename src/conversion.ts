@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { optionalBinding } from './binding.js';
 import { convertToFloat32 } from './convert.js';
 import { bitsOf, type Dtype } from './dtype.js';
-import { SafeTensorsError } from './errors.js';
+import { SafeTensorsError, shown } from './errors.js';
 import { type FileRuns, overlapFault, overlaps, splitRuns } from './gathering.js';
 
 /** How a conversion off the event loop runs. */
@@ -39,16 +39,27 @@ export function conversionOptions(options: ConversionOptions): ConversionOptions
   if (typeof options !== 'object' || options === null) throw invalid('the options of a conversion are an object');
   if (ArrayBuffer.isView(options)) throw invalid('toFloat32 takes its target as an option: { target }');
   const { target, signal, threads } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid('signal is an AbortSignal');
+  requireSignal(signal);
   threadsOf(threads);
   return { target, signal, threads };
+}
+
+/** Throws INVALID_ARGUMENT for what is neither undefined nor an AbortSignal, by its class and by its answers. */
+export function requireSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined) return;
+  try {
+    if (signal instanceof AbortSignal && typeof signal.aborted === 'boolean') return;
+  } catch {
+    // Made of the prototype alone: it has no state to ask for.
+  }
+  throw invalid('signal is an AbortSignal');
 }
 
 /** How many threads to use, by the option and the machine. Throws INVALID_ARGUMENT. */
 export function threadsOf(threads: number | undefined): number {
   const wanted = threads ?? 1;
   if (!Number.isInteger(wanted) || wanted < 1 || wanted > MOST_THREADS) {
-    throw invalid(`threads is an integer from 1 to ${MOST_THREADS}, not ${String(threads)}`);
+    throw invalid(`threads is an integer from 1 to ${MOST_THREADS}, not ${shown(threads)}`);
   }
   return Math.min(wanted, Math.max(availableParallelism(), 4));
 }
@@ -85,7 +96,9 @@ export async function convertInTurns(
   for (const piece of splitRuns(runs, most, mostSpan)) {
     signal?.throwIfAborted();
     const count = (piece.byteLength * 8) / bitsOf(dtype);
-    const bytes = await read(piece);
+    // What is there is converted at once: a turn later its owner may have given the memory away.
+    const given = read(piece);
+    const bytes = given instanceof Promise ? await given : given;
     if (target.length !== length) throw detachedFault();
     convertBytes(dtype, bytes, target.subarray(at, at + count));
     at += count;

@@ -40,7 +40,7 @@ export async function bringIn(pages: MappedPages, ranges: readonly number[]): Pr
     requireOpen();
     if (!populates) {
       // The file has no name any more: a hint is all that is left.
-      if (!wasRead) await binding.populate(handle, ranges);
+      if (!wasRead) await binding.bringIn(handle, ranges);
       return;
     }
   }

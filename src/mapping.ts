@@ -156,8 +156,8 @@ export class MappedSource implements Source {
     target.set(this.bytes(begin, begin + target.byteLength));
   }
 
-  populate(ranges: readonly number[]): Promise<void> | undefined {
-    return this.#closed ? undefined : this.#binding.populate(this.#handle, ranges);
+  populate(ranges: readonly number[]): Promise<unknown> | undefined {
+    return this.#closed ? undefined : this.#binding.bringIn(this.#handle, ranges);
   }
 
   bringIn(ranges: readonly number[]): Promise<void> {

@@ -26,7 +26,8 @@ import { type Residency, TensorMap } from './tensor-map.js';
 export async function openModel(path: string | URL, options?: OpenOptions): Promise<SafeTensorsModel> {
   const resolved = resolveOptions(options);
   const given = pathOf(path);
-  const file = (await stat(given)).isDirectory() ? await findInDirectory(resolve(given)) : resolve(given);
+  const absolute = resolve(given); // before the working directory may change
+  const file = (await stat(given)).isDirectory() ? await findInDirectory(absolute) : absolute;
   if (!file.endsWith('.json')) {
     const shard = { file: basename(file), path: file, ...(await readIdentified(file, options)) };
     return SafeTensorsModel.over(given, undefined, [shard], undefined, resolved);

@@ -11,13 +11,15 @@ import {
   open as openFile,
   openSync as openFileSync,
 } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify, types } from 'node:util';
 
-import { DIAGNOSIS_LENGTH, diagnose } from './diagnosis.js';
 import { quote, SafeTensorsError } from './errors.js';
 import { type FileSystem, fileSystemAt, fileSystemAtSync } from './file-system.js';
-import { Header, headerLengthOf, PREFIX_LENGTH } from './header.js';
+import type { Header } from './header.js';
+import { readHeaderAsync, readHeaderSync } from './header-steps.js';
+import { type FileIdentity, identityBy, placeBy, placeOf, setPlace } from './identity.js';
 import { canMap, MappedSource } from './mapping.js';
 import { MemorySource } from './memory.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
@@ -43,10 +45,12 @@ let warned = false;
 export async function open(path: string | URL, options?: OpenOptions): Promise<SafeTensors> {
   const resolved = resolveOptions(options);
   const file = pathOf(path);
+  const absolute = resolve(file); // now: the working directory may be another when the file is open
   return withFile(file, async (descriptor, status) =>
     attach(descriptor, await headerOf(descriptor, status, file, resolved.maxHeaderLength), resolved, {
+      absolute,
       status,
-      fileSystem: await fileSystemAt(descriptor, file),
+      fileSystem: await fileSystemAt(descriptor, absolute),
     }),
   );
 }
@@ -59,10 +63,13 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
   let opened: SafeTensors | undefined;
   try {
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
-    const steps = headerSteps(Number(status.size), file, resolved.maxHeaderLength);
-    const header = drive(steps, ([begin, end]) => readRangeSync(descriptor, begin, end));
-    places.set(header, placeBy(status));
-    opened = attach(descriptor, header, resolved, { status, fileSystem: fileSystemAtSync(descriptor, file) });
+    const { maxHeaderLength } = resolved;
+    const header = readHeaderSync({ byteLength: Number(status.size), path: file, maxHeaderLength }, (begin, end) =>
+      readRangeSync(descriptor, begin, end),
+    );
+    setPlace(header, placeBy(status));
+    const [absolute, fileSystem] = [resolve(file), fileSystemAtSync(descriptor, file)];
+    opened = attach(descriptor, header, resolved, { absolute, status, fileSystem });
     return opened;
   } finally {
     if (opened?.backend !== 'read') closeSync(descriptor);
@@ -75,11 +82,12 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
  * a buffer elsewhere. Throws SafeTensorsError.
  */
 export function parse(bytes: Uint8Array | ArrayBufferLike, options?: OpenOptions): SafeTensors {
-  const resolved = resolveOptions(options);
+  const { maxHeaderLength, misaligned } = resolveOptions(options);
   const file = wholeFile(bytes);
-  const steps = headerSteps(file.byteLength, undefined, resolved.maxHeaderLength);
-  const header = drive(steps, ([begin, end]) => file.subarray(begin, end));
-  return SafeTensors.over(header, new MemorySource(file), resolved.misaligned);
+  const header = readHeaderSync({ byteLength: file.byteLength, path: undefined, maxHeaderLength }, (begin, end) =>
+    file.subarray(begin, end),
+  );
+  return SafeTensors.over(header, new MemorySource(file), misaligned);
 }
 
 /** Reads and checks the header alone: names, shapes, offsets, metadata. Maps nothing and keeps nothing open. */
@@ -96,25 +104,6 @@ export async function readIndex(path: string, maxLength: number): Promise<Uint8A
   });
 }
 
-/** Device and inode of the files that headers were read from, and that are mapped. */
-const places = new WeakMap<Header | Source, FilePlace>();
-
-/** What tells a file from another, by whatever name it goes. */
-export type FilePlace = string;
-
-/** The place of the file that a header was read from, or a mapping made of; undefined after parse(). */
-export function placeOf(origin: Header | Source): FilePlace | undefined {
-  return places.get(origin);
-}
-
-/** The place of a file by its status. */
-export function placeBy({ dev, ino }: BigIntStats): FilePlace {
-  return `${dev}:${ino}`;
-}
-
-/** What tells a file from another that has taken its name. */
-export type FileIdentity = string;
-
 /** A header, and the identity of the file that it was read from. */
 export async function readIdentified(
   path: string | URL,
@@ -124,7 +113,7 @@ export async function readIdentified(
   const file = pathOf(path);
   return withFile(file, async (descriptor, status) => ({
     header: await headerOf(descriptor, status, file, maxHeaderLength),
-    identity: identityOf(status),
+    identity: identityBy(status),
     fileSystem: await fileSystemAt(descriptor, file),
   }));
 }
@@ -161,7 +150,8 @@ function attachIdentified(
   { header, path, identity, fileSystem }: Identified,
   options: ResolvedOptions,
 ): SafeTensors {
-  if (identityOf(status) === identity) return attach(descriptor, header, options, { status, fileSystem });
+  if (identityBy(status) === identity)
+    return attach(descriptor, header, options, { absolute: path, status, fileSystem });
   const message = `${quote(path)} has been replaced or changed since the model was opened`;
   throw new SafeTensorsError('SHARD_CHANGED', message, { path });
 }
@@ -184,66 +174,16 @@ async function headerOf(
   path: string,
   maxHeaderLength: number,
 ): Promise<Header> {
-  const steps = headerSteps(Number(status.size), path, maxHeaderLength);
-  let step = steps.next();
-  while (!step.done) {
-    const read = await readRange(descriptor, ...step.value).catch((error: unknown) => ({ error }));
-    step = read instanceof Uint8Array ? steps.next(read) : steps.throw(read.error);
-  }
-  places.set(step.value, placeBy(status));
-  return step.value;
-}
-
-/** Runs the steps with a way of reading; what that throws is thrown where the range was asked for. */
-function drive(steps: Generator<Range, Header, Uint8Array>, read: (range: Range) => Uint8Array): Header {
-  let step = steps.next();
-  while (!step.done) {
-    let bytes: Uint8Array;
-    try {
-      bytes = read(step.value);
-    } catch (error) {
-      step = steps.throw(error);
-      continue;
-    }
-    step = steps.next(bytes);
-  }
-  return step.value;
-}
-
-type Range = [begin: number, end: number];
-
-/** The reading of a header, as the ranges of the file that it needs one after the other. */
-function* headerSteps(
-  byteLength: number,
-  path: string | undefined,
-  maxHeaderLength: number,
-): Generator<Range, Header, Uint8Array> {
-  try {
-    const prefix = yield [0, Math.min(PREFIX_LENGTH, byteLength)];
-    const headerLength = headerLengthOf(prefix, byteLength, maxHeaderLength);
-    const bytes = yield [PREFIX_LENGTH, PREFIX_LENGTH + headerLength];
-    return new Header(bytes, byteLength, path);
-  } catch (cause) {
-    if (!(cause instanceof SafeTensorsError)) throw cause;
-    let guess: string | undefined;
-    try {
-      guess = diagnose(yield [0, Math.min(DIAGNOSIS_LENGTH, byteLength)], byteLength);
-    } catch {
-      // What cannot be read cannot be guessed at; the fault that was found counts.
-    }
-    const where = path === undefined ? '' : `${quote(path)}: `;
-    const message = `${where}${cause.message}${guess === undefined ? '' : `; ${guess}`}`;
-    throw new SafeTensorsError(cause.code, message, {
-      path,
-      tensor: cause.tensor,
-      isFormatError: true,
-      cause,
-    });
-  }
+  const place = { byteLength: Number(status.size), path, maxHeaderLength };
+  const header = await readHeaderAsync(place, (begin, end) => readRange(descriptor, begin, end));
+  setPlace(header, placeBy(status));
+  return header;
 }
 
 /** What the system says of an open file. */
 interface Place {
+  /** The file's path, whatever the working directory is by now. */
+  readonly absolute: string;
   readonly status: BigIntStats;
   readonly fileSystem: FileSystem;
 }
@@ -259,10 +199,10 @@ function sourceOf(descriptor: number, header: Header, options: ResolvedOptions, 
     return new ReadingSource(descriptor);
   if (!canMap()) return new ReadingSource(descriptor);
   const plan = header.planSegments(options.misaligned === 'view');
-  const origin = new Origin(header.path!, place.status, place.fileSystem);
+  const origin = new Origin(place.absolute, place.status, place.fileSystem);
   const source = new MappedSource(descriptor, header.byteLength, options.protection, plan, origin);
-  const known = places.get(header);
-  if (known !== undefined) places.set(source, known);
+  const known = placeOf(header);
+  if (known !== undefined) setPlace(source, known);
   return source;
 }
 
@@ -286,10 +226,6 @@ function requireRegular(status: BigIntStats, path: string): BigIntStats {
   if (status.isFile()) return status;
   const what = status.isDirectory() ? 'a directory: openModel() opens those' : 'a device, pipe or socket';
   throw new SafeTensorsError('NOT_A_REGULAR_FILE', `${quote(path)} is not a regular file but ${what}`, { path });
-}
-
-function identityOf(status: BigIntStats): FileIdentity {
-  return [status.dev, status.ino, status.size, status.mtimeNs].join(':');
 }
 
 /** A path as node:fs takes it. Throws INVALID_ARGUMENT. */

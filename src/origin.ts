@@ -2,7 +2,6 @@
 // it from another file that has taken the path since. Refuses to hold a descriptor between two calls.
 
 import { accessSync, type BigIntStats, close, closeSync, constants, fstat, fstatSync, open, openSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 import type { FileSystem } from './file-system.js';
@@ -21,10 +20,10 @@ export class Origin {
   readonly #inode: bigint;
   readonly #owner: bigint;
 
-  /** `status` is that of the open file. The working directory may change later, so the path is resolved now. */
+  /** `path` is absolute, since the working directory may change; `status` is that of the open file. */
   constructor(path: string, status: BigIntStats, fileSystem: FileSystem) {
     this.fileSystem = fileSystem;
-    this.#path = resolve(path);
+    this.#path = path;
     this.#device = status.dev;
     this.#inode = status.ino;
     this.#owner = status.uid;

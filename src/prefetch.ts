@@ -2,7 +2,7 @@
 // Refuses to know how a source brings a range in.
 
 import { availableMemory } from './available-memory.js';
-import { threadsOf } from './conversion.js';
+import { requireSignal, threadsOf } from './conversion.js';
 import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
 import { poolSlot } from './pool.js';
@@ -13,8 +13,11 @@ import { covers, largeRanges, STEP_BYTES, type Step, stepsOf } from './steps.js'
 export interface PrefetchOptions {
   /** Rejects the promise with the signal's reason, at once; steps under way, of at most 16 MiB each, end by themselves. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears after each step how many bytes are in memory, of how many; the last call has both equal. */
-  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+  /**
+   * Hears after each step how many bytes are in memory, of how many; the last call has both equal. Where it returns a promise,
+   * that is waited for.
+   */
+  readonly onProgress?: ((done: number, total: number) => unknown) | undefined;
   /** Most steps under way at once, 1 to 64. Default 2; never all threads of Node's pool. */
   readonly threads?: number | undefined;
 }
@@ -48,21 +51,24 @@ const underWay = new WeakMap<Source, Map<number, StepUnderWay>>();
 export function prefetchOptions(options: PrefetchOptions): PrefetchOptions {
   if (typeof options !== 'object' || options === null) throw invalid('the options of a prefetch are an object');
   const { signal, onProgress, threads } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid('signal is an AbortSignal');
+  requireSignal(signal);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw invalid('onProgress is a function');
   threadsOf(threads);
   return { signal, onProgress, threads };
 }
 
 /**
- * Brings all parts into memory, in order. Rejects with the signal's reason, with what `onProgress` throws, with CLOSED when a
- * file is closed meanwhile, TRUNCATED_DATA, and the system's errors; then no further step begins.
+ * Brings all parts into memory, in order. Rejects with the signal's reason, with what `onProgress` throws or rejects with, with CLOSED
+ * when a file is closed meanwhile, TRUNCATED_DATA, and the system's errors; then no further step begins.
  */
 export async function prefetchParts(parts: readonly PrefetchPart[], options: PrefetchOptions): Promise<void> {
   const { signal, onProgress } = options;
   signal?.throwIfAborted();
   const run = new Run(parts, options);
-  if (run.total === 0) onProgress?.(0, 0);
+  if (run.total === 0) {
+    await onProgress?.(0, 0);
+    signal?.throwIfAborted();
+  }
   const finished = run.finish(threadsOf(options.threads ?? defaultThreads(parts)));
   if (signal === undefined) return finished;
   let onAbort = () => {};
@@ -126,7 +132,7 @@ class Run {
       });
       if (this.#stopped) return;
       this.#done += step.byteLength;
-      this.#onProgress?.(this.#done, this.total);
+      await this.#onProgress?.(this.#done, this.total);
     }
   }
 

@@ -176,19 +176,23 @@ export class ReadingSource implements Source {
     // Of the whole range, not of a piece: an early one must not be written over what a later one reads.
     if (held !== undefined && overlaps(held, new Uint8Array(target.buffer, target.byteOffset, target.byteLength)))
       throw overlapFault();
-    await convertInTurns(dtype, runs, target, options.signal, LARGEST_ASYNC_SPAN, async (piece) => {
+    await convertInTurns(dtype, runs, target, options.signal, LARGEST_ASYNC_SPAN, (piece) => {
       if (this.#closed) throw closedFault();
-      if (held?.byteLength === runs.runBytes) {
-        return held.subarray(piece.minByte - runs.minByte, piece.maxByte - runs.minByte);
-      }
-      const [from, to] = [begin + piece.minByte, begin + piece.maxByte];
-      const span = await this.#ranges.share(from, to, () => this.#readAsync(from, to));
-      if (piece.counts.length === 0) return span;
-      const packed = allocateBytes(piece.byteLength);
-      gatherWithin(span, piece, packed);
-      return packed;
+      // Of another length: whoever held it has transferred it.
+      if (held?.byteLength !== runs.runBytes) return this.#readPiece(begin, piece);
+      return held.subarray(piece.minByte - runs.minByte, piece.maxByte - runs.minByte);
     });
     return target;
+  }
+
+  /** The bytes of runs that lie near one another, packed; not to be written to. */
+  async #readPiece(begin: number, piece: FileRuns): Promise<Uint8Array> {
+    const [from, to] = [begin + piece.minByte, begin + piece.maxByte];
+    const span = await this.#ranges.share(from, to, () => this.#readAsync(from, to));
+    if (piece.counts.length === 0) return span;
+    const packed = allocateBytes(piece.byteLength);
+    gatherWithin(span, piece, packed);
+    return packed;
   }
 
   async fill(begin: number, target: Uint8Array): Promise<void> {

@@ -4,8 +4,9 @@
 import type { BigIntStats } from 'node:fs';
 
 import { quote, SafeTensorsError } from './errors.js';
+import { placeBy, placeOf } from './identity.js';
 import { keptMetadata } from './kept-metadata.js';
-import { pathOf, placeBy, placeOf } from './open.js';
+import { pathOf } from './open.js';
 import type { Payload } from './payload.js';
 import { PieceWriter } from './piece-writer.js';
 import { followLinks, overwriteFile, replaceFile } from './replacing.js';

@@ -6,6 +6,9 @@ import type { Header } from './header.js';
 /** Names of tensors: one, several, or all where there is none. */
 export type TensorNames = string | Iterable<string>;
 
+/** Twice what a header of the usual limit can hold: an iterable that goes on and on must not take all memory. */
+const MOST_NAMES = 2 ** 22;
+
 /** The names given, read once; undefined for all. Throws INVALID_ARGUMENT, and what the iterable throws. */
 export function namesOf(names: TensorNames | undefined): string[] | undefined {
   if (names === undefined) return undefined;
@@ -16,6 +19,7 @@ export function namesOf(names: TensorNames | undefined): string[] | undefined {
   const list: string[] = [];
   for (const name of names) {
     if (typeof name !== 'string') throw invalid(`a tensor's name is a string, not ${typeof name}`);
+    if (list.length === MOST_NAMES) throw invalid(`names are at most ${MOST_NAMES}, and the iterable has more`);
     list.push(name);
   }
   return list;

@@ -59,7 +59,7 @@ export interface Source {
    * Makes ranges of bytes [begin, end), [begin, end) … ready to be read from what `bytes` gave, off the event loop. Never
    * fails: what cannot be read says so when it is.
    */
-  populate(ranges: readonly number[]): Promise<void> | undefined;
+  populate(ranges: readonly number[]): Promise<unknown> | undefined;
   /**
    * Brings ranges [begin, end), [begin, end) … into memory, off the event loop; the caller keeps them short. Rejects with
    * TRUNCATED_DATA, CLOSED, and the system's error, never with a signal.

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { PIECE_ELEMENTS, threadsOf } from '../src/conversion.js';
 import { splitRuns } from '../src/gathering.js';
-import type { TensorView } from '../src/index.js';
+import { parse, type SafeTensorsError, type TensorView } from '../src/index.js';
 import { gatherPlan, makeRegion } from '../src/region.js';
 import { doorsTo, raw, sameBytes } from './support/doors.js';
-import { descriptorsIn, scratch } from './support/files.js';
+import { descriptorsIn, fileOf, scratch } from './support/files.js';
 import { codeOf, errorOf, failureOf } from './support/outcome.js';
 
 const PIECES = 4;
@@ -222,5 +222,22 @@ describe.each(['a mapping', 'reads', 'memory'] as const)('through %s', (door) =>
         expect(sameBytes(new Uint8Array(moved), seen)).toBe(true);
       }
     });
+  });
+});
+
+describe('memory given to parse() that is transferred away', () => {
+  it.each([
+    [6, 'done'],
+    [2 * PIECE_ELEMENTS, 'CLOSED'],
+  ])('right after the call, of %d elements: %s', async (length, outcome) => {
+    const bytes = fileOf([{ name: 't', dtype: 'U8', shape: [length] }]);
+    const converting = parse(bytes).tensor('t').toFloat32();
+    structuredClone(bytes, { transfer: [bytes.buffer] });
+    expect(
+      await converting.then(
+        () => 'done',
+        (error: SafeTensorsError) => error.code,
+      ),
+    ).toBe(outcome);
   });
 });

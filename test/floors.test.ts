@@ -35,7 +35,7 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F2', column: 'format', files: ['metadata', 'exact', 'columns'] },
   { floor: 'F2', column: 'format', files: ['scanner', 'layout', 'segments', 'shard-index', 'indexing', 'interop'] },
   { floor: 'F2', column: 'format', files: ['header'] },
-  { floor: 'F2', column: 'format', files: ['selection'] },
+  { floor: 'F2', column: 'format', files: ['selection', 'header-steps'] },
   { floor: 'F2', column: 'memory', files: ['piece-writer'] },
   { floor: 'F2', column: 'format', files: ['writing'] },
   { floor: 'F2', column: 'format', files: ['shard-plan'] },
@@ -44,7 +44,7 @@ const HOUSE: readonly Layer[] = [
   { floor: 'F3', files: ['tensor-input'] },
   { floor: 'F3', files: ['tensor-map'] },
   { floor: 'F3', files: ['safetensors'] },
-  { floor: 'F4', files: ['options', 'save-options'] },
+  { floor: 'F4', files: ['options', 'save-options', 'identity'] },
   { floor: 'F4', files: ['open'] },
   { floor: 'F4', files: ['model-files', 'temporary'] },
   { floor: 'F4', files: ['model'] },
@@ -63,6 +63,7 @@ const PLANS: readonly string[] = ['SegmentPlan'];
 /** The only files that use a disk; the command's may as well. */
 const DISK: readonly string[] = [
   'open',
+  'identity',
   'model',
   'model-files',
   'reading',

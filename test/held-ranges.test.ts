@@ -84,6 +84,15 @@ describe('a tensor', () => {
     expect(reads).toHaveBeenCalledTimes(2);
   });
 
+  it('whose memory is transferred away while it is converted is read from there on', async () => {
+    const { data } = file.tensor('c');
+    const expected = file.tensor('c').toFloat32Array();
+    const converting = file.tensor('c').toFloat32();
+    structuredClone(data, { transfer: [data.buffer as ArrayBuffer] });
+    expect(Buffer.compare(Buffer.from((await converting).buffer), Buffer.from(expected.buffer))).toBe(0);
+    expect(readsAsync).toHaveBeenCalled();
+  });
+
   it('is read once for all who convert it at the same time, and not at all ahead of that', async () => {
     const converting = Array.from({ length: 8 }, () => file.tensor('c').toFloat32());
     const results = await Promise.all(converting);

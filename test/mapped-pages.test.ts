@@ -35,9 +35,6 @@ function mappingOf(answers: number[], fileSystem = LOCAL) {
       calls.push('populate');
       return answers.length > 1 ? answers.shift() : answers[0];
     },
-    populate: async () => {
-      calls.push('hint');
-    },
     askForLargePages: async () => {
       calls.push('large');
       return 0;
@@ -84,7 +81,7 @@ describe('bringIn', () => {
     const { pages, calls, path } = mappingOf([EINVAL]);
     renameSync(path, `${path}-moved`);
     await bringIn(pages, [0, SIZE]);
-    expect(calls).toEqual(['populate', 'lost', 'hint']);
+    expect(calls).toEqual(['populate', 'lost', 'populate']);
   });
 
   it('takes no other file that has the name', async () => {

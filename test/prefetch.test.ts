@@ -65,6 +65,21 @@ describe('progress', () => {
   });
 });
 
+describe('progress that is a promise', () => {
+  it('is waited for, and its rejection is that of the prefetch', async () => {
+    const stub = new Stub();
+    const mine = new Error('mine');
+    let heard = 0;
+    const onProgress = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (++heard === 2) throw mine;
+    };
+    expect(await errorOf(() => stub.prefetch(50, { threads: 1, onProgress }))).toBe(mine);
+    expect([heard, stub.calls.length]).toEqual([2, 2]);
+    expect(await errorOf(() => stub.prefetch(0, { onProgress: () => Promise.reject(mine) }))).toBe(mine);
+  });
+});
+
 describe('an abort', () => {
   it('before the start begins nothing', async () => {
     const stub = new Stub();
@@ -98,6 +113,9 @@ describe('an abort', () => {
     const controller = new AbortController();
     const onProgress = () => controller.abort('enough');
     await expect(stub.prefetch(1, { signal: controller.signal, onProgress })).rejects.toBe('enough');
+    const another = new AbortController();
+    const ofNothing = stub.prefetch(0, { signal: another.signal, onProgress: () => another.abort('enough') });
+    await expect(ofNothing).rejects.toBe('enough');
   });
 
   it('leaves no listener behind, however it ends', async () => {
@@ -205,7 +223,9 @@ describe('options', () => {
     { threads: 65 },
     { threads: 1.5 },
     { threads: '2' },
+    { threads: Object.create(null) },
     { signal: {} },
+    { signal: Object.create(AbortSignal.prototype) },
     { onProgress: 'log' },
   ])('refuse %j', async (options) => {
     expect(await errorOf(() => prefetchOptions(options as PrefetchOptions))).toMatchObject({

@@ -66,6 +66,11 @@ describe('namesOf', () => {
     },
   );
 
+  it('refuses an iterable without an end', async () => {
+    const endless = { [Symbol.iterator]: () => ({ next: () => ({ done: false as const, value: 'a' }) }) };
+    expect(await codeOf(() => namesOf(endless))).toBe('INVALID_ARGUMENT');
+  });
+
   it('lets through what an iterable throws', () => {
     const failing = {
       // biome-ignore lint/correctness/useYield: it throws before

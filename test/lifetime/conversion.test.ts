@@ -129,7 +129,7 @@ describe.each(BACKENDS)('with backend %s', (backend) => {
   it('close at any moment rejects with CLOSED, and gives everything back', async () => {
     const source = `
       const codes = new Set();
-      for (let round = 0; round < 24; round++) {
+      for (let round = 0; round < 12; round++) {
         ${openIt}
         const target = round % 2 ? new Float32Array(16 * 2 ** 20) : undefined;
         const converting = codeOf(file.tensor('t').toFloat32({ threads: 1 + (round % 4), target }));
@@ -146,7 +146,7 @@ describe.each(BACKENDS)('with backend %s', (backend) => {
     const source = `
       ${openIt}
       const codes = new Set();
-      for (let round = 0; round < 12; round++) {
+      for (let round = 0; round < 4; round++) {
         const target = new Float32Array(16 * 2 ** 20);
         const converting = codeOf(file.tensor('t').toFloat32({ threads: 1 + (round % 4), target }));
         for (let i = 0; i < round % 4; i++) await turn();

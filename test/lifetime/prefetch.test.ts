@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { run, temporaryFolder } from './child.js';
+import { Companion, run, temporaryFolder } from './child.js';
 import { floats, writeSparse } from './files.js';
 
 const folder = temporaryFolder();
@@ -15,7 +15,7 @@ const linux = process.platform === 'linux';
 
 // Holes are read and populated as data is, at the cost of memory only.
 beforeAll(() => {
-  writeSparse(path, floats(8, 4 * MiB));
+  writeSparse(path, floats(8, 2 * MiB));
   const weightMap: Record<string, string> = {};
   for (let k = 0; k < 40; k++) {
     writeSparse(join(folder, `m-${k}.safetensors`), { [`w${k}`]: { dtype: 'U8', shape: [MiB], byteLength: MiB } });
@@ -38,16 +38,23 @@ const PRELUDE = `
   });
 `;
 
+// One process for all that must not end it; both ways are chosen anew for each file that is opened and each step.
+const companion = new Companion(() => path, PRELUDE);
+
 async function reported(source: string, env: NodeJS.ProcessEnv = {}, file = path): Promise<unknown[]> {
-  const ended = await run(PRELUDE + source, file, env);
-  expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  return ended.reported;
+  return companion.run(`
+    const path = ${JSON.stringify(file)};
+    Object.assign(process.env, ${JSON.stringify(env)});
+    try { ${source}
+    } finally {
+      for (const name of ${JSON.stringify(Object.keys(env))}) delete process.env[name];
+    }`);
 }
 
 /** Cuts a file of its own name short. */
 function truncatable(name: string): string {
   const file = join(folder, name);
-  writeSparse(file, floats(8, 4 * MiB));
+  writeSparse(file, floats(8, 2 * MiB));
   return file;
 }
 
@@ -62,6 +69,7 @@ describe.each(WAYS)('by %s', (name, env) => {
 
   it.runIf(linux)('brings all, or what is named, into memory and nothing else', async () => {
     const source = `
+      const open = descriptors();
       const file = await st.open(path);
       file.evict();
       const before = file.residency().residentBytes;
@@ -72,18 +80,18 @@ describe.each(WAYS)('by %s', (name, env) => {
       const { bytes, residentBytes } = file.residency();
       report([before <= bytes / 8, each, mostly(residentBytes, bytes)]);
       report([seen.length, seen.every(([done, total], i) => total === bytes && done > (seen[i - 1]?.[0] ?? 0)), seen.at(-1)[0] === bytes]);
-      report([await rest(), descriptors() <= 32, readFileSync('/proc/self/status', 'utf8').match(/Threads:\\s+(\\d+)/)[1] < 20]);`;
+      report([await rest(), descriptors() - open <= 1, threadCount() < 20]);`;
     const [first, second, third] = await reported(source, env);
     const [before, each, all] = first as [boolean, number[], boolean];
     expect([before, all]).toEqual([true, true]);
-    for (const named of [2, 6]) expect(each[named]).toBeGreaterThan(12);
-    // Around what is named the system reads ahead, or takes the rest of a large page.
-    for (const other of [0, 4]) expect(each[other]).toBeLessThanOrEqual(4);
-    expect(second).toEqual([9, true, true]);
+    for (const named of [2, 6]) expect(each[named]).toBeGreaterThan(6);
+    // After what is named the system reads ahead, up to 16 MiB, or takes the rest of a large page.
+    for (const other of [0, 1, 5]) expect(each[other]).toBeLessThanOrEqual(4);
+    expect(second).toEqual([5, true, true]);
     expect(third).toEqual([0, true, true]);
   });
 
-  it('an abort rejects with its reason within moments, and the process can end', async () => {
+  it('an abort rejects with its reason within moments, and leaves nothing under way', async () => {
     const source = `
       const file = await st.open(path);
       const controller = new AbortController();
@@ -97,6 +105,7 @@ describe.each(WAYS)('by %s', (name, env) => {
   it('a close in the middle is CLOSED, and gives everything back', async () => {
     const source = `
       const codes = new Set();
+      const open = descriptors();
       const once = async (round) => {
         const file = await st.open(path);
         file.tensor('t1').data[7];
@@ -105,9 +114,9 @@ describe.each(WAYS)('by %s', (name, env) => {
         file.close();
         for (const promise of prefetching) codes.add(await promise);
       };
-      for (let round = 0; round < 12; round++) await once(round);
+      for (let round = 0; round < 8; round++) await once(round);
       await collect();
-      report([[...codes].sort()[0], await rest(), ${isMapped ? 'liveMappings()' : '0'}, descriptors() <= 32]);`;
+      report([[...codes].sort()[0], await rest(), ${isMapped ? 'liveMappings()' : '0'}, descriptors() <= open]);`;
     // Those that had ended before say so.
     expect(await reported(source, env)).toEqual([['CLOSED', 0, 0, true]]);
   });
@@ -117,7 +126,7 @@ describe.each(WAYS)('by %s', (name, env) => {
     const source = `
       const file = await st.open(path);
       const [prefetching] = await begun(file);
-      truncateSync(path, 40 * 2 ** 20);
+      truncateSync(path, 20 * 2 ** 20);
       const error = await prefetching.catch((error) => error);
       report([error.code, error.path === path, error.isFormatError]);
       report(await codeOf(file.prefetch('t7')));
@@ -132,6 +141,22 @@ describe.each(WAYS)('by %s', (name, env) => {
     ]);
   });
 
+  it('the working directory may change while the file is opened', async () => {
+    const file = truncatable(`relative-${name.replaceAll(' ', '-')}`);
+    const source = `
+      const { basename, dirname } = await import('node:path');
+      const [before, real] = [process.cwd(), process.cwd];
+      process.chdir(dirname(path));
+      const opening = st.open(basename(path));
+      process.cwd = () => '/';
+      const file = await opening;
+      process.cwd = real;
+      process.chdir(before);
+      truncateSync(path, 20 * 2 ** 20);
+      report(await codeOf(file.prefetch()));`;
+    expect(await reported(source, env, file)).toEqual(['TRUNCATED_DATA']);
+  });
+
   it('a file replaced or removed is still the one that was opened', async () => {
     const file = truncatable(`replaced-${name.replaceAll(' ', '-')}`);
     const source = `
@@ -142,7 +167,7 @@ describe.each(WAYS)('by %s', (name, env) => {
       unlinkSync(path);
       report([await codeOf(file.prefetch()), file.tensor('t7').data[5]]);`;
     expect(await reported(source, env, file)).toEqual([
-      ['done', 16 * MiB, null],
+      ['done', 8 * MiB, null],
       ['done', 0],
     ]);
   });
@@ -158,12 +183,12 @@ describe.each(WAYS)('by %s', (name, env) => {
           file.evict();
           file.close();
         }\`;
-      for (let round = 0; round < 3; round++) {
-        const workers = [inWorker(loop), inWorker(loop)];
-        await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('message', resolve))));
-        await sleep(round * 12);
-        await Promise.all(workers.map((worker) => worker.terminate()));
-      }
+      const end = async (worker, after) => {
+        await new Promise((resolve) => worker.once('message', resolve));
+        await sleep(after);
+        await worker.terminate();
+      };
+      await Promise.all([end(inWorker(loop), 0), end(inWorker(loop), 15)]);
       await collect();
       report([${isMapped ? 'liveMappings()' : '0'}, await codeOf((await st.open(path)).prefetch())]);`;
     expect(await reported(source, env)).toEqual([[0, 'done']]);
@@ -171,12 +196,12 @@ describe.each(WAYS)('by %s', (name, env) => {
 
   it.each<[string, number]>([
     ['', 0],
-    ['process.exit(7);', 7],
-    [`throw new Error('uncaught');`, 1],
+    // What is under way at either end is the same; how the process comes to it is exits.test.ts.
+    isMapped ? ['process.exit(7);', 7] : [`throw new Error('uncaught');`, 1],
   ])('the process may end in the middle: %s', async (end, code) => {
     const source = `
       const file = await st.open(path);
-      for (let i = 0; i < 4; i++) codeOf(file.prefetch(undefined, { threads: 3 }));
+      for (let i = 0; i < 2; i++) codeOf(file.prefetch(undefined, { threads: 3 }));
       await begun(file);
       ${end}`;
     const ended = await run(PRELUDE + source, path, env);
@@ -189,7 +214,7 @@ describe.each(WAYS)('by %s', (name, env) => {
       const prefetching = start();
       let done = false;
       prefetching.then(() => { done = true; });
-      while (!done) { gc(); await turn(); }
+      while (!done) { gc(); await sleep(3); }
       await collect();
       report(${isMapped ? 'liveMappings()' : '0'});`;
     expect(await reported(source, env)).toEqual([0]);
@@ -222,19 +247,19 @@ describe.runIf(linux)('eviction', () => {
     const source = `
       const file = await st.open(path);
       const { data } = file.tensor('t3');
-      const resident = () => Number(/VmRSS:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+      const resident = () => statusBytes('VmRSS') / 2 ** 20;
       await file.prefetch();
       const full = resident();
       data[2 ** 20] = 42;
       data[data.length - 1] = 43;
       file.evict();
-      report([full - resident() > 100, data[2 ** 20], data[data.length - 1], data[0], data.length]);
-      report(file.residency().residentBytes < 16 * 2 ** 20);
+      report([full - resident() > 50, data[2 ** 20], data[data.length - 1], data[0], data.length]);
+      report(file.residency().residentBytes < 12 * 2 ** 20);
       await file.prefetch('t3');
       report([data[2 ** 20], mostly(file.residency('t3').residentBytes, data.byteLength)]);
       file.close();
       report(st.openSync(path).tensor('t3').data[2 ** 20]);`;
-    expect(await reported(source)).toEqual([[true, 42, 43, 0, 4 * MiB], true, [42, true], 0]);
+    expect(await reported(source)).toEqual([[true, 42, 43, 0, 2 * MiB], true, [42, true], 0]);
   });
 
   it('of read-only pages as well, and of some tensors alone', async () => {
@@ -243,7 +268,7 @@ describe.runIf(linux)('eviction', () => {
       await file.prefetch();
       file.evict(['t1', 't5']);
       const each = [...file.keys()].map((key) => file.residency(key).residentBytes / 2 ** 20);
-      report([each[1] < 4.1, each[5] < 4.1, ...[0, 3, 7].map((k) => mostly(each[k], 16))]);`;
+      report([each[1] < 4.1, each[5] < 4.1, ...[0, 3, 7].map((k) => mostly(each[k], 8))]);`;
     expect(await reported(source)).toEqual([new Array(5).fill(true)]);
   });
 });
