@@ -62,7 +62,8 @@ function* headerSteps({ byteLength, path, maxHeaderLength }: HeaderFile): Genera
       // What cannot be read cannot be guessed at; the fault that was found counts.
     }
     const where = path === undefined ? '' : `${quote(path)}: `;
-    const message = `${where}${cause.message}${guess === undefined ? '' : `; ${guess}`}`;
+    // What the file is comes first: to whoever sees that, the rule that it breaks says little.
+    const message = `${where}${guess === undefined ? '' : `${guess}; `}${cause.message}`;
     throw new SafeTensorsError(cause.code, message, {
       path,
       tensor: cause.tensor,

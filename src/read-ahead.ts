@@ -31,12 +31,13 @@ export async function readAhead(descriptor: number, ranges: readonly number[]): 
   }
 }
 
-/** The error of a range that the file had when it was opened. */
+/** The error of a range that the file had when it was opened: of it, `done` bytes are there. */
 export function shortened(begin: number, end: number, done: number): SafeTensorsError {
-  return new SafeTensorsError(
-    'TRUNCATED_DATA',
-    `the file ends at byte ${begin + done}, inside the range [${begin}, ${end}): it has become shorter since it was opened`,
-  );
+  const found =
+    done > 0
+      ? `the file ends at byte ${begin + done}, inside the range [${begin}, ${end})`
+      : `the file ends before byte ${begin + 1}, so that nothing of the range [${begin}, ${end}) is there`;
+  return new SafeTensorsError('TRUNCATED_DATA', `${found}: it has become shorter since it was opened`);
 }
 
 async function readThrough(descriptor: number, begin: number, end: number, scratch: Uint8Array): Promise<void> {

@@ -20,9 +20,9 @@ const padded = (text: string) => latin1(text.padEnd(64, '\x01'));
 const LFS = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 438955544\n`;
 
 const WRONG: [what: string, file: Uint8Array, guess: RegExp][] = [
-  ['nothing', new Uint8Array(0), /the file is empty$/],
-  ['a Git LFS pointer', latin1(LFS), /Git LFS pointer \(to 438955544 bytes\): run git lfs pull$/],
-  ['a Git LFS pointer without a size', latin1(LFS.slice(0, 80)), /Git LFS pointer: run git lfs pull$/],
+  ['nothing', new Uint8Array(0), /^the file is empty; /],
+  ['a Git LFS pointer', latin1(LFS), /Git LFS pointer \(to 438955544 bytes\): run git lfs pull; /],
+  ['a Git LFS pointer without a size', latin1(LFS.slice(0, 80)), /Git LFS pointer: run git lfs pull; /],
   ['zeros', new Uint8Array(4096), /first 512 bytes are all zero/],
   ['zeros and then data', Buffer.concat([new Uint8Array(100), Buffer.alloc(100, 1)]), /first 100 bytes are all zero/],
   ['a PyTorch checkpoint', padded('PK\x03\x04'), /zip archive, probably a PyTorch checkpoint.*convert it/],
