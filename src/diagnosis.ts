@@ -40,6 +40,8 @@ export function diagnose(prefix: Uint8Array, byteLength: number): string | undef
     const count = zeros < 0 ? prefix.length : zeros;
     return `the first ${count} bytes are all zero: the space was reserved and the download did not fill it`;
   }
+  // A length below 2^32 and an object: without this, a header of 640 bytes looks like a pickle.
+  if (text.startsWith('\0\0\0\0{', 4)) return undefined;
   const signature = SIGNATURES.find(({ magic }) => text.startsWith(magic));
   if (signature !== undefined) return signature.what;
   const start = text.trimStart().slice(0, 200).toLowerCase();

@@ -6,8 +6,16 @@ import { SafeTensors } from './safetensors.js';
 
 /** The metadata of what is to be saved, where that is an open file or model; undefined for other tensors. */
 export function keptMetadata(tensors: unknown): ReadonlyMap<string, string> | undefined {
-  if (tensors instanceof SafeTensors) return tensors.metadata;
-  if (!(tensors instanceof SafeTensorsModel)) return undefined;
-  const [first, ...others] = tensors.shards.map(({ header }) => header.metadata);
+  const found = tensors instanceof SafeTensorsModel ? sharedBy(tensors) : metadataOf(tensors);
+  // A file without any is saved without any, not with an empty one.
+  return found?.size === 0 ? undefined : found;
+}
+
+function metadataOf(tensors: unknown): ReadonlyMap<string, string> | undefined {
+  return tensors instanceof SafeTensors ? tensors.metadata : undefined;
+}
+
+function sharedBy(model: SafeTensorsModel): ReadonlyMap<string, string> {
+  const [first, ...others] = model.shards.map(({ header }) => header.metadata);
   return new Map([...(first ?? [])].filter(([key, value]) => others.every((other) => other.get(key) === value)));
 }

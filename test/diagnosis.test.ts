@@ -20,7 +20,7 @@ const padded = (text: string) => latin1(text.padEnd(64, '\x01'));
 const LFS = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 438955544\n`;
 
 const WRONG: [what: string, file: Uint8Array, guess: RegExp][] = [
-  ['nothing', new Uint8Array(0), /^the file is empty; /],
+  ['nothing', new Uint8Array(0), /the file is empty; /],
   ['a Git LFS pointer', latin1(LFS), /Git LFS pointer \(to 438955544 bytes\): run git lfs pull; /],
   ['a Git LFS pointer without a size', latin1(LFS.slice(0, 80)), /Git LFS pointer: run git lfs pull; /],
   ['zeros', new Uint8Array(4096), /first 512 bytes are all zero/],
@@ -87,6 +87,12 @@ describe('a guess', () => {
         expect(guess === undefined || guess.length > 0).toBe(true);
       }),
     );
+  });
+
+  it('is not made of a header whose length reads as a pickle', async () => {
+    const header = '{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}'.padEnd(0x280);
+    const { code, message } = await failureOf(() => parse(withHeader(header, Buffer.alloc(4))));
+    expect([code, message]).toEqual(['TRUNCATED_DATA', expect.not.stringContaining('pickle')]);
   });
 
   it('is not made of valid files', () => {

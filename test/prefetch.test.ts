@@ -163,6 +163,7 @@ describe('a failure', () => {
 describe('several at once', () => {
   it('bring every step in once', async () => {
     const stub = new Stub();
+    stub.bringInWith = () => new Promise((resolve) => setTimeout(resolve, 2));
     await Promise.all([stub.prefetch(8), stub.prefetch(8), stub.prefetch(3), stub.prefetch(4, { threads: 3 }, 2)]);
     // A step that is over when another prefetch comes to it costs a look at pages that are there.
     expect(new Set(stub.calls).size).toBe(8);
