@@ -25,12 +25,12 @@ export function setPlace(origin: Header | Source, place: FilePlace): void {
   places.set(origin, place);
 }
 
-/** The place of a file by its status. */
+/** @internal The place of a file by its status. */
 export function placeBy({ dev, ino }: BigIntStats): FilePlace {
   return `${dev}:${ino}`;
 }
 
-/** The identity of a file by its status. */
+/** @internal The identity of a file by its status. */
 export function identityBy({ dev, ino, size, mtimeNs }: BigIntStats): FileIdentity {
   return [dev, ino, size, mtimeNs].join(':');
 }

@@ -1,6 +1,8 @@
 // Owns the reading face that one file and a model of many share: a ReadonlyMap from names to tensors.
 // Refuses to know where tensors come from.
 
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import type { FileSystem } from './file-system.js';
 import type { TensorInfo } from './header.js';
 import type { PrefetchOptions } from './prefetch.js';
