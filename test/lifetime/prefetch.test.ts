@@ -147,14 +147,15 @@ describe.each(WAYS)('by %s', (name, env) => {
       const { basename, dirname } = await import('node:path');
       const [before, real] = [process.cwd(), process.cwd];
       process.chdir(dirname(path));
+      const sync = st.openSync(basename(path));
       const opening = st.open(basename(path));
       process.cwd = () => '/';
       const file = await opening;
       process.cwd = real;
       process.chdir(before);
       truncateSync(path, 20 * 2 ** 20);
-      report(await codeOf(file.prefetch()));`;
-    expect(await reported(source, env, file)).toEqual(['TRUNCATED_DATA']);
+      report([await codeOf(file.prefetch()), await codeOf(sync.prefetch())]);`;
+    expect(await reported(source, env, file)).toEqual([['TRUNCATED_DATA', 'TRUNCATED_DATA']]);
   });
 
   it('a file replaced or removed is still the one that was opened', async () => {
