@@ -42,7 +42,7 @@ export abstract class TensorMap implements ReadonlyMap<string, TensorView> {
   /**
    * Brings tensors into memory before they are used: one by its name, several, or all. Off the event loop, in file order; a
    * touch afterwards waits for no disk, as long as the system has the memory. With `read` the bytes come into the page cache.
-   * Rejects with the signal's reason, with what `onProgress` throws, with TENSOR_NOT_FOUND, INVALID_ARGUMENT,
+   * Rejects with the signal's reason, with what `onProgress` throws or rejects with, with TENSOR_NOT_FOUND, INVALID_ARGUMENT,
    * TRUNCATED_DATA when the file has become shorter, CLOSED when it is closed meanwhile, and the system's error (EIO …).
    */
   abstract prefetch(names?: TensorNames, options?: PrefetchOptions): Promise<void>;

@@ -132,13 +132,12 @@ it('large pages are for local files', async () => {
 });
 
 describe('Origin', () => {
-  it('leads to the file from another working directory as well', () => {
+  it('leads to the file until that has another name', () => {
     const path = folder.write('origin', 'x');
     const descriptor = openSync(path, 'r');
     const status = fstatSync(descriptor, { bigint: true });
     closeSync(descriptor);
-    vi.spyOn(process, 'cwd').mockReturnValueOnce(folder.path);
-    const origin = new Origin('origin', status, LOCAL);
+    const origin = new Origin(path, status, LOCAL);
     expect(origin.useSync((found) => fstatSync(found, { bigint: true }).ino)).toBe(status.ino);
     expect(origin.tellsResidency).toBe(true);
     renameSync(path, `${path}-moved`);

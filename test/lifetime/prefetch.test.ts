@@ -147,14 +147,15 @@ describe.each(WAYS)('by %s', (name, env) => {
       const { basename, dirname } = await import('node:path');
       const [before, real] = [process.cwd(), process.cwd];
       process.chdir(dirname(path));
+      const sync = st.openSync(basename(path));
       const opening = st.open(basename(path));
       process.cwd = () => '/';
       const file = await opening;
       process.cwd = real;
       process.chdir(before);
       truncateSync(path, 20 * 2 ** 20);
-      report(await codeOf(file.prefetch()));`;
-    expect(await reported(source, env, file)).toEqual(['TRUNCATED_DATA']);
+      report([await codeOf(file.prefetch()), await codeOf(sync.prefetch())]);`;
+    expect(await reported(source, env, file)).toEqual([['TRUNCATED_DATA', 'TRUNCATED_DATA']]);
   });
 
   it('a file replaced or removed is still the one that was opened', async () => {
@@ -260,6 +261,20 @@ describe.runIf(linux)('eviction', () => {
       file.close();
       report(st.openSync(path).tensor('t3').data[2 ** 20]);`;
     expect(await reported(source)).toEqual([[true, 42, 43, 0, 2 * MiB], true, [42, true], 0]);
+  });
+
+  it('keeps every written page where they are many, and takes what lies between', async () => {
+    const source = `
+      const file = await st.open(path);
+      const { data } = file.tensor('t3');
+      for (let i = 0; i < 300; i++) data[i * 4096] = i + 1;
+      await file.prefetch('t3');
+      const full = statusBytes('RssFile');
+      file.evict('t3');
+      let kept = 0;
+      for (let i = 0; i < 300; i++) if (data[i * 4096] === i + 1) kept++;
+      report([kept, full - statusBytes('RssFile') > 2 ** 22]);`;
+    expect(await reported(source)).toEqual([[300, true]]);
   });
 
   it('of read-only pages as well, and of some tensors alone', async () => {
