@@ -1,5 +1,7 @@
 // Owns which tests belong to which run: `unit` is everything in-process, `package` installs the tarball.
 // Refuses settings that hide a failure: no retries, no tests allowed to be missing.
+
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -10,6 +12,8 @@ const library = fileURLToPath(new URL('src/index.ts', import.meta.url));
 
 export default defineConfig({
   test: {
+    // One more than there are processors: many tests wait for a process that they have started.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         resolve: { alias: { 'safetensors-mmap': library } },

@@ -49,6 +49,7 @@ describe('the tarball', () => {
       '.map',
       '.md',
       '.node',
+      '.svg',
       '.ts',
       '.txt',
     ]);
@@ -102,8 +103,8 @@ describe('the installed package', () => {
 
   it('type-checks in ES modules and CommonJS, declarations included', () => {
     const compile = [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'];
-    const types = ['--typeRoots', path.join(ROOT, 'node_modules/@types')];
-    expect(run(process.execPath, [...compile, ...types], project)).toBe('');
+    // Neither the types of node nor a newer library than the target's are asked of the user.
+    expect(run(process.execPath, compile, project)).toBe('');
   });
 
   it('has the command', () => {
