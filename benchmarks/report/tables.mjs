@@ -32,7 +32,7 @@ export function newest(results) {
 export function origin({ date, mode, rounds, machine, versions }) {
   const where = `${machine.cpu} with ${machine.processors} processors and ${machine.memoryGiB} GiB, ${machine.kernel}, ${machine.fileSystem}`;
   const times = rounds === 1 ? '1 round' : `${rounds} rounds`;
-  const how = mode === 'full' ? times : `a **quick run** of ${times} on small files: no more than a hint`;
+  const how = mode === 'full' ? times : `a **quick run** of at most ${times} on small files: no more than a hint`;
   return `Measured on ${date.slice(0, 10)} (${where}; Node ${versions.node}), ${how}, load ${machine.loadAtStart} at the start.`;
 }
 
