@@ -41,7 +41,7 @@ export function diagnose(prefix: Uint8Array, byteLength: number): string | undef
     return `the first ${count} bytes are all zero: the space was reserved and the download did not fill it`;
   }
   // A length below 2^32 and an object: without this, a header of 640 bytes looks like a pickle.
-  if (/^[^]{4}\0{4}[ \t\n\r]*\{/.test(text)) return undefined;
+  if (/^.{4}\0{4}[ \t\n\r]*\{/s.test(text)) return undefined;
   const signature = SIGNATURES.find(({ magic }) => text.startsWith(magic));
   if (signature !== undefined) return signature.what;
   const start = text.trimStart().slice(0, 200).toLowerCase();

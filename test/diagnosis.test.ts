@@ -89,8 +89,8 @@ describe('a guess', () => {
     );
   });
 
-  it('is not made of a header whose length reads as a pickle', async () => {
-    const header = '{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}'.padEnd(0x280);
+  it.each(['', '\n\t '])('is not made of a header whose length reads as a pickle, after %j', async (space) => {
+    const header = `${space}{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`.padEnd(0x280);
     const { code, message } = await failureOf(() => parse(withHeader(header, Buffer.alloc(4))));
     expect([code, message]).toEqual(['TRUNCATED_DATA', expect.not.stringContaining('pickle')]);
   });
