@@ -61,7 +61,8 @@ describe('a process that is killed', () => {
       expect(others.length).toBeLessThanOrEqual(1);
       leftovers += others.length;
     }
-    expect(leftovers).toBeGreaterThan(0);
+    // So many rounds do not all end between two saves; the few under the sanitizers may.
+    if (!SANITIZED) expect(leftovers).toBeGreaterThan(0);
     const ended = await run(`await st.save(path, { x: new Uint8Array(8) });`, path);
     expect(ended).toMatchObject({ code: 0 });
     expect(readdirSync(home)).toEqual(['x.safetensors']);
