@@ -3,7 +3,15 @@
 
 import { ShapeTable } from './shapes.js';
 
+/** Enough to see what the other entries of a file will take. */
 const FIRST_ROWS = 64;
+const FIRST_NAMES = 4096;
+
+/** Bytes that there is room for before a name is read. Longer names cost a second look. */
+export const NAME_ROOM = 512;
+
+/** What a guess may be too high by, as a part of what is needed, before a copy is the better bargain. */
+const WASTE = 1 / 8;
 
 /** A tensor's row is its position; after `sort` the positions are in order of offset. */
 export class TensorColumns {
@@ -24,25 +32,35 @@ export class TensorColumns {
   huge = new Map<number, number>();
   #dataEnd = 0;
 
-  /** `rows` is a guess; `nameBytes` is at least what all names take. Memory that is not written to costs nothing. */
-  constructor(rows: number, nameBytes: number) {
-    const size = Math.max(rows, FIRST_ROWS);
-    this.names = new Uint8Array(nameBytes);
-    this.nameBegin = new Uint32Array(size + 1);
-    this.hash = new Int32Array(size);
-    this.dtype = new Uint8Array(size);
-    this.shape = new Uint32Array(size);
-    this.begin = new Float64Array(size);
-    this.end = new Float64Array(size);
+  constructor(rows = FIRST_ROWS) {
+    this.names = new Uint8Array(FIRST_NAMES);
+    this.nameBegin = new Uint32Array(rows + 1);
+    this.hash = new Int32Array(rows);
+    this.dtype = new Uint8Array(rows);
+    this.shape = new Uint32Array(rows);
+    this.begin = new Float64Array(rows);
+    this.end = new Float64Array(rows);
   }
 
   get capacity(): number {
     return this.begin.length;
   }
 
-  /** Doubles the rows. */
-  grow(): void {
-    this.#resize(this.capacity * 2);
+  // New memory is most of what a header costs where the system hands it out slowly. So the columns begin small, and grow
+  // once, to what the rest of the header will need if it is like its beginning.
+
+  /** Makes room for more rows. `part` of the header, 0 to 1, has been read. */
+  grow(part: number): void {
+    this.#resize(Math.max(Math.ceil(this.count / part), Math.ceil(this.capacity * 1.5)));
+  }
+
+  /** Makes room for a name of `byteLength` after those that are there. Names become longer: their numbers count up. */
+  growNames(part: number, byteLength: number): void {
+    const used = this.nameBegin[this.count]!;
+    const expected = Math.ceil((used / part) * (1 + WASTE));
+    const larger = new Uint8Array(Math.max(expected, Math.ceil(this.names.length * 1.5)) + byteLength);
+    larger.set(this.names.subarray(0, used));
+    this.names = larger;
   }
 
   /** End of a tensor, in bytes from the end of the header. */
@@ -51,10 +69,11 @@ export class TensorColumns {
     return row + 1 < this.count ? this.begin[row + 1]! : this.#dataEnd;
   }
 
-  /** Gives back what the guesses were too high by. */
+  /** Gives back what the guesses were much too high by. */
   trim(): void {
-    if (this.capacity > this.count) this.#resize(this.count);
-    this.names = resized(this.names, this.nameBegin[this.count]!);
+    if (isWasteful(this.capacity, this.count)) this.#resize(this.count);
+    const used = this.nameBegin[this.count]!;
+    this.names = isWasteful(this.names.length, used) ? resized(this.names, used) : this.names.subarray(0, used);
   }
 
   /** Gives back what only the checks needed: once they hold, a tensor ends where the next begins. */
@@ -114,6 +133,10 @@ export class TensorColumns {
     this.begin = resized(this.begin, rows);
     this.end = resized(this.end, rows);
   }
+}
+
+function isWasteful(room: number, used: number): boolean {
+  return room - used > used * WASTE;
 }
 
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;

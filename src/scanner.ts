@@ -5,7 +5,7 @@
 
 import { Buffer, isUtf8 } from 'node:buffer';
 
-import { TensorColumns } from './columns.js';
+import { NAME_ROOM, TensorColumns } from './columns.js';
 import { DTYPES, dtypeCode } from './dtype.js';
 import { type ErrorCode, quote, SafeTensorsError } from './errors.js';
 import {
@@ -34,9 +34,6 @@ const DTYPE = 1;
 const SHAPE = 2;
 const OFFSETS = 4;
 const ALL_FIELDS = DTYPE | SHAPE | OFFSETS;
-
-// A tensor of a language model takes about this many bytes of header.
-const TYPICAL_ENTRY = 112;
 
 const MAX_U64 = 2n ** 64n - 1n;
 
@@ -74,7 +71,7 @@ class Scanner {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#columns = new TensorColumns(Math.ceil(bytes.length / TYPICAL_ENTRY), bytes.length);
+    this.#columns = new TensorColumns();
   }
 
   scan(): ScannedHeader {
@@ -88,12 +85,16 @@ class Scanner {
   /** Reads all members of the header's object, from the first key. */
   #members(position: number): number {
     const columns = this.#columns;
-    const { names } = columns;
     const bytes = this.#bytes;
+    let { names } = columns;
     let i = position;
     for (;;) {
       if (bytes[i] !== QUOTE) throw jsonFault(bytes, i, 'a string');
       const nameBegin = columns.nameBegin[columns.count]!;
+      if (names.length - nameBegin < NAME_ROOM) {
+        columns.growNames(i / bytes.length, NAME_ROOM);
+        names = columns.names;
+      }
       let nameEnd = nameBegin;
       let hash = HASH_SEED;
       let c = bytes[++i]!;
@@ -102,10 +103,12 @@ class Scanner {
         hash = Math.imul(hash ^ c, HASH_PRIME);
         c = bytes[++i]!;
       }
-      if (c !== QUOTE) {
+      if (c !== QUOTE || nameEnd > names.length) {
+        // Escaped, or longer than there was room for: what was written past the end went nowhere.
         const quote = i - (nameEnd - nameBegin) - 1;
         i = skipString(bytes, quote) - 1;
-        nameEnd = this.#unescape(quote, i + 1, nameBegin);
+        nameEnd = this.#unusualName(quote, i + 1, nameBegin);
+        names = columns.names;
         hash = hashBytes(names, nameBegin, nameEnd);
       }
       i++;
@@ -115,7 +118,7 @@ class Scanner {
       if (nameEnd - nameBegin === METADATA_KEY.length && isMetadataKey(names, nameBegin)) {
         i = this.#metadataValue(i);
       } else {
-        if (columns.count === columns.capacity) columns.grow();
+        if (columns.count === columns.capacity) columns.grow(i / bytes.length);
         const row = columns.count;
         columns.nameBegin[row + 1] = nameEnd;
         columns.hash[row] = hash;
@@ -332,10 +335,12 @@ class Scanner {
     return readMetadata(this.#bytes, position, this.#metadata);
   }
 
-  /** Puts the name between two quotes, which has escapes, among the names; returns its end. UTF-8 is no longer than its escapes. */
-  #unescape(quote: number, end: number, nameBegin: number): number {
+  /** Puts the name between two quotes among the names, whatever its length and spelling; returns its end. */
+  #unusualName(quote: number, end: number, nameBegin: number): number {
+    const columns = this.#columns;
     const name = encoder.encode(decodeString(this.#bytes, quote, end));
-    this.#columns.names.set(name, nameBegin);
+    if (nameBegin + name.length > columns.names.length) columns.growNames(end / this.#bytes.length, name.length);
+    columns.names.set(name, nameBegin);
     return nameBegin + name.length;
   }
 

@@ -53,6 +53,47 @@ describe('a header', () => {
     );
   });
 
+  it('is read whatever its beginning makes the reader expect of the rest', () => {
+    // Many tensors whose names become longer, shorter, or much longer once; metadata that takes most of the header.
+    const length = fc.oneof(
+      { weight: 8, arbitrary: fc.integer({ min: 0, max: 40 }) },
+      fc.integer({ min: 0, max: 3000 }),
+    );
+    const parts = fc.array(fc.record({ count: fc.integer({ min: 1, max: 200 }), length, escaped: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    const place = fc.constantFrom('first', 'last', 'absent');
+    fc.assert(
+      fc.property(parts, place, fc.integer({ min: 0, max: 20_000 }), (kinds, where, metadataLength) => {
+        const entries: string[] = [];
+        const tensors: NaiveFile['tensors'] = [];
+        for (const { count, length, escaped } of kinds) {
+          for (let i = 0; i < count; i++) {
+            const at = tensors.length;
+            tensors.push({
+              name: `${'é'.repeat(length)}${at}`,
+              dtype: 'U8',
+              shape: [1],
+              data_offsets: [at, at + 1],
+            });
+            const name = `${(escaped && i % 7 === 0 ? '\\u00e9' : 'é').repeat(length)}${at}`;
+            entries.push(`"${name}":{"dtype":"U8","shape":[1],"data_offsets":[${at},${at + 1}]}`);
+          }
+        }
+        const metadata = new Map(where === 'absent' ? [] : [['a', 'b'.repeat(metadataLength)]]);
+        const member = `"__metadata__":${JSON.stringify(Object.fromEntries(metadata))}`;
+        if (where === 'first') entries.unshift(member);
+        if (where === 'last') entries.push(member);
+        const file = withHeader(Buffer.from(`{${entries.join(',')}}`), new Uint8Array(tensors.length));
+        expect(read(file)).toEqual({ tensors, metadata });
+        const { header } = parse(file);
+        for (const { name } of tensors) expect(header.has(name)).toBe(true);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
   it('finds every name that it lists, and no other', () => {
     fc.assert(
       fc.property(randomFile, fc.string(), ({ file, tensors }, other) => {

@@ -33,7 +33,7 @@ function placed(tensors: readonly (readonly [Dtype, number])[]): Placed[] {
 }
 
 function columnsOf(tensors: readonly Placed[]): TensorColumns {
-  const columns = new TensorColumns(tensors.length, 0);
+  const columns = new TensorColumns(tensors.length);
   for (const [row, { dtype, begin, end }] of tensors.entries()) {
     columns.dtype[row] = dtypeCode(dtype);
     columns.begin[row] = begin;
