@@ -20,10 +20,13 @@ import { Workspace } from './harness/workspace.mjs';
 import { publish } from './publish.mjs';
 import { showRace } from './report/console.mjs';
 
-/** Rounds of each race, those that are run in any case, seconds after which a race begins no other, GiB of disk. */
+/**
+ * Rounds of each race, those that are run in any case, seconds after which a race begins no other, seconds of rounds within
+ * a sample, GiB of disk.
+ */
 const MODES = {
-  quick: { rounds: 3, least: 1, longest: 2.5, disk: 3 },
-  full: { rounds: 11, least: 5, longest: 16, disk: 14 },
+  quick: { rounds: 3, least: 1, longest: 1, within: 0.2, disk: 3 },
+  full: { rounds: 11, least: 3, longest: 13, within: 0.4, disk: 14 },
 };
 
 const USAGE =
@@ -99,7 +102,7 @@ console.log(JSON.stringify(described, null, 2));
 if (!tools.limits.ok) console.log(`no physical limits and nothing cold: ${tools.limits.reason}`);
 if (!tools.python.ok) console.log(tools.python.reason);
 
-const context = contextOf(workspace, new Commands(tools), quick);
+const context = contextOf(workspace, new Commands(tools, MODES[mode].within), quick);
 const rounds = Number(values.rounds ?? MODES[mode].rounds);
 const results = [];
 for (const one of cases) {

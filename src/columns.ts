@@ -3,15 +3,19 @@
 
 import { ShapeTable } from './shapes.js';
 
-/** Enough to see what the other entries of a file will take. */
+/** What most files fit into. */
 const FIRST_ROWS = 64;
 const FIRST_NAMES = 4096;
+
+/** Enough to see what the other entries of a file will take. */
+const SAMPLE_ROWS = 1024;
+const SAMPLE_NAMES = 65_536;
 
 /** Bytes that there is room for before a name is read. Longer names cost a second look. */
 export const NAME_ROOM = 512;
 
 /** What a guess may be too high by, as a part of what is needed, before a copy is the better bargain. */
-const WASTE = 1 / 8;
+const WASTE = 1 / 16;
 
 /** A tensor's row is its position; after `sort` the positions are in order of offset. */
 export class TensorColumns {
@@ -46,19 +50,22 @@ export class TensorColumns {
     return this.begin.length;
   }
 
-  // New memory is most of what a header costs where the system hands it out slowly. So the columns begin small, and grow
-  // once, to what the rest of the header will need if it is like its beginning.
+  // New memory is most of what a header costs where the system hands it out slowly. So the columns begin small, and once
+  // there is a sample they grow to what the rest of the header will need if it is like its beginning.
 
   /** Makes room for more rows. `part` of the header, 0 to 1, has been read. */
   grow(part: number): void {
-    this.#resize(Math.max(Math.ceil(this.count / part), Math.ceil(this.capacity * 1.5)));
+    const expected = Math.ceil(this.count / part);
+    const sample = this.count < SAMPLE_ROWS ? Math.min(expected, SAMPLE_ROWS) : expected;
+    this.#resize(Math.max(sample, Math.ceil(this.capacity * 1.5)));
   }
 
   /** Makes room for a name of `byteLength` after those that are there. Names become longer: their numbers count up. */
   growNames(part: number, byteLength: number): void {
     const used = this.nameBegin[this.count]!;
     const expected = Math.ceil((used / part) * (1 + WASTE));
-    const larger = new Uint8Array(Math.max(expected, Math.ceil(this.names.length * 1.5)) + byteLength);
+    const sample = used < SAMPLE_NAMES / 2 ? Math.min(expected, SAMPLE_NAMES) : expected;
+    const larger = new Uint8Array(Math.max(sample, Math.ceil(this.names.length * 1.5)) + byteLength);
     larger.set(this.names.subarray(0, used));
     this.names = larger;
   }

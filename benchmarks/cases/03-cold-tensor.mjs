@@ -11,10 +11,16 @@ const MiB = 2 ** 20;
 export async function* races({ commands, workspace, quick, evict }) {
   const size = (quick ? 256 : 1024) * MiB;
   const each = 64 * 1024;
-  const made = makeFile(workspace.path('cold.safetensors'), equalTensors(size / each, each));
-  const warm = makeFile(workspace.path('warm.safetensors'), equalTensors(16, each));
-  const { name, begin } = tensorOf(made, Math.floor(made.tensors.length * 0.53));
-  const args = { path: made.path, name, warm: warm.path, warmName: tensorOf(warm, 3).name };
+  // A header as short as a shard's: what is measured is the tensor.
+  const around = (/** @type {number} */ length) => [
+    ...equalTensors(16, length / 32, 'model.before'),
+    ...equalTensors(1, each, 'model.norms'),
+    ...equalTensors(16, length / 32, 'model.after'),
+  ];
+  const made = makeFile(workspace.path('cold.safetensors'), around(size));
+  const warm = makeFile(workspace.path('warm.safetensors'), around(2 * MiB));
+  const { name, begin } = tensorOf(made, 16);
+  const args = { path: made.path, name, warm: warm.path, warmName: tensorOf(warm, 16).name };
   const goal = (/** @type {string} */ subject) => ({
     text: `a cold tensor of 64 KiB, ${subject}, in parts of C pread`,
     subject,

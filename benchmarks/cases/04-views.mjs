@@ -26,7 +26,7 @@ export async function* races({ commands, workspace, quick, faults }) {
       { text: 'a view by name, in ns', subject: 'by name', atMost: 500, headline: true },
     ],
   };
-  const few = { rounds: quick ? 3 : 5, warm: 2, collect: true };
+  const few = quick ? { rounds: 1, warm: 1 } : { rounds: 5, warm: 2, collect: true };
   yield {
     key: 'all',
     title: 'From opening to closing, with the first word of each',

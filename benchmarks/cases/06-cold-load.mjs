@@ -19,7 +19,7 @@ export async function* races({ commands, workspace, quick, evict }) {
     title: `${size / MiB} MiB`,
     unit: 'ns',
     bytes: size,
-    share: 4,
+    share: quick ? 2 : 4,
     before: () => evict([path]),
     contenders: [
       commands.javascript('prefetch', 'ours', 'pass', { paths: [path], step: STEP, prefetch: true, watch: true }),

@@ -27,13 +27,15 @@ function instructionSets() {
  * @param {import('../harness/run-case.mjs').Context} context
  * @param {{ made: import('../harness/files.mjs').Made, dtype: keyof BYTES, fresh: boolean, set: string, best: boolean }} plan
  */
-function race({ commands }, { made, dtype, fresh, set, best }) {
+function race({ commands, quick }, { made, dtype, fresh, set, best }) {
   const { path } = made;
   const { begin, end } = tensorOf(made, 0);
   const elements = (end - begin) / BYTES[dtype];
   const loop = { dtype, path, begin, end, fresh, rounds: ROUNDS, warm: 3 };
   const kernels = [`C, ${set}`, `C, ${set}, streaming`];
   const torch = fresh ? 'torch .float()' : 'torch copy_';
+  // It takes seconds to start.
+  const slow = quick && dtype !== 'BF16' ? { skipped: 'not for each dtype in a quick run' } : {};
   const where = `${dtype}, ${fresh ? 'fresh memory' : 'a reused target'}, ${set}`;
   /**
    * @param {string} name
@@ -55,11 +57,8 @@ function race({ commands }, { made, dtype, fresh, set, best }) {
   // The same whatever the instruction set is: measured beside the best one.
   const others = [
     commands.javascript('JavaScript loop', 'loops', 'convert', loop),
-    commands.python(torch, 'convert', { path, name: 'w', fresh, framework: 'torch' }),
+    { ...commands.python(torch, 'convert', { path, name: 'w', fresh, framework: 'torch' }), ...slow },
   ];
-  if (dtype === 'F16') {
-    others.push(commands.peer('@petamoriken/float16', 'convert', { ...loop, rounds: 1, warm: 1 }));
-  }
   if (!fresh) others.push(commands.limit('memcpy', 'copy-memory', elements * 4, ROUNDS));
   const ours = { path, name: 'w', fresh, kernel: set, rounds: ROUNDS, warm: 3 };
   return {
@@ -83,7 +82,7 @@ function race({ commands }, { made, dtype, fresh, set, best }) {
 /** @param {import('../harness/run-case.mjs').Context} context */
 export async function* races(context) {
   const { workspace, quick, faults } = context;
-  const size = (quick ? 32 : 64) * MiB;
+  const size = (quick ? 16 : 64) * MiB;
   const sets = instructionSets();
   for (const dtype of /** @type {(keyof BYTES)[]} */ (Object.keys(BYTES))) {
     const wanted = [{ name: 'w', dtype, shape: [size / BYTES[dtype] / 1024, 1024] }];
@@ -95,4 +94,18 @@ export async function* races(context) {
       }
     }
   }
+  // Apart: it takes a thousand times as long.
+  const made = makeFile(workspace.path('package.safetensors'), [{ name: 'w', dtype: 'F16', shape: [512, 1024] }]);
+  const { begin, end } = tensorOf(made, 0);
+  const args = { rounds: 5, warm: 2 };
+  yield {
+    key: 'F16-package',
+    title: 'F16, a reused target, 2 MiB of output',
+    unit: /** @type {const} */ ('ns'),
+    bytes: 2 * (end - begin),
+    contenders: [
+      context.commands.javascript('toFloat32Array', 'ours', 'convert', { path: made.path, name: 'w', ...args }),
+      context.commands.peer('@petamoriken/float16', 'convert', { path: made.path, begin, end, ...args }),
+    ],
+  };
 }

@@ -9,7 +9,7 @@ const MiB = 2 ** 20;
 
 /** @param {import('../harness/run-case.mjs').Context} context */
 export async function* races({ commands, workspace, quick, faults }) {
-  const size = (quick ? 1024 : 8192) * MiB;
+  const size = (quick ? 512 : 8192) * MiB;
   const { path } = makeFile(workspace.path('small-folios.safetensors'), equalTensors(size / (16 * MiB), 16 * MiB), {
     piece: 64 * 1024,
   });

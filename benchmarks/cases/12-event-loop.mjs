@@ -9,7 +9,7 @@ const MiB = 2 ** 20;
 
 /** @param {import('../harness/run-case.mjs').Context} context */
 export async function* races({ commands, workspace, quick, evict }) {
-  const size = (quick ? 256 : 1024) * MiB;
+  const size = (quick ? 128 : 512) * MiB;
   const cold = makeFile(workspace.path('cold.safetensors'), equalTensors(size / (16 * MiB), 16 * MiB));
   yield {
     key: 'loading',
@@ -25,7 +25,7 @@ export async function* races({ commands, workspace, quick, evict }) {
       { text: 'p99 delay of the event loop with prefetch, in ms', subject: 'prefetch', atMost: 5, headline: true },
     ],
   };
-  const elements = ((quick ? 256 : 1024) * MiB) / 4;
+  const elements = ((quick ? 128 : 512) * MiB) / 4;
   const wanted = [{ name: 'w', dtype: /** @type {const} */ ('BF16'), shape: [elements / 16384, 16384] }];
   const { path } = makeFile(workspace.path('bf16.safetensors'), wanted);
   const args = { path, name: 'w' };

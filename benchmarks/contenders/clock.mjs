@@ -27,18 +27,18 @@ export function warmUp() {
   for (let i = 0; i < 50; i++) for (const step of [4, 64, 4096]) sumWords(data, step);
 }
 
-/** Timed rounds that are made however long they take, and seconds after which no other begins. */
-const LEAST = 5;
-const LONGEST = 1;
+/** Timed rounds that are made however long they take. */
+const LEAST = 3;
 
 /**
  * The median over rounds within this process, for what takes micro- or milliseconds; the first rounds warm up.
- * @param {{ rounds: number, warm: number, collect?: boolean }} plan `collect`: what one round leaves is gone before the next.
+ * @param {{ rounds: number, warm: number, seconds: number, collect?: boolean }} plan `seconds`: after which no other round
+ *   begins, and as long again for warming up. `collect`: what one round leaves is gone before the next.
  *   Not where buffers are mapped: right after a forced collection V8 begins another for each of them
  * @param {() => { checksum: number, ns?: number } | Promise<{ checksum: number, ns?: number }>} work `ns` when it has a
  *   clock of its own
  */
-export async function inRounds({ rounds, warm, collect = false }, work) {
+export async function inRounds({ rounds, warm, seconds, collect = false }, work) {
   const times = [];
   let checksum;
   let first = 0;
@@ -57,7 +57,7 @@ export async function inRounds({ rounds, warm, collect = false }, work) {
     if (round === -warm) first = ns;
     if (round >= 0) times.push(ns);
     if (round === -1) begin = now();
-    const late = now() - begin > LONGEST * 1e9;
+    const late = now() - begin > seconds * 1e9;
     if (late && times.length >= LEAST) break;
     if (late && round < -1) round = -2;
   }
@@ -66,8 +66,8 @@ export async function inRounds({ rounds, warm, collect = false }, work) {
 }
 
 /**
- * @param {{ rounds?: number, warm?: number, collect?: boolean }} args
+ * @param {{ rounds?: number, warm?: number, seconds?: number, collect?: boolean }} args
  */
-export function planOf({ rounds = 31, warm = 5, collect = false }) {
-  return { rounds, warm, collect };
+export function planOf({ rounds = 31, warm = 5, seconds = 1, collect = false }) {
+  return { rounds, warm, seconds, collect };
 }

@@ -41,7 +41,7 @@ def rounds_of(work, default=9):
         checksum = result
         if turn >= 0 or args.get("warm") == 0:
             times.append(spent)
-        if len(times) >= 3 and time.perf_counter() - begin > 1:
+        if len(times) >= 3 and time.perf_counter() - begin > args["seconds"]:
             break
     return statistics.median(times) * 1e9, checksum
 

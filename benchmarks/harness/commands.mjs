@@ -2,10 +2,14 @@
 // Refuses to run it.
 import { own } from './tools.mjs';
 
+/** Samples of a contender whose start alone takes seconds, or that is many times slower: enough for a factor. */
+const FEW = 3;
+
 /**
  * @typedef {object} Contender
  * @property {string} name unique within its race
  * @property {readonly string[]} [command] absent when it is skipped
+ * @property {number} [rounds] most samples, where they cost more than they tell
  * @property {string} [skipped] why
  */
 
@@ -14,9 +18,13 @@ import { own } from './tools.mjs';
  */
 
 export class Commands {
-  /** @param {import('./tools.mjs').Tools} tools */
-  constructor(tools) {
+  /**
+   * @param {import('./tools.mjs').Tools} tools
+   * @param {number} seconds after which a sample that works in rounds begins no other; as long again for warming up
+   */
+  constructor(tools, seconds) {
     this.tools = tools;
+    this.seconds = seconds;
   }
 
   /**
@@ -29,7 +37,7 @@ export class Commands {
    */
   javascript(name, module, job, args) {
     const command = [process.execPath, '--expose-gc', '--no-warnings', own('harness/sample.mjs'), module, job];
-    return { name, command: [...command, JSON.stringify(args)] };
+    return { name, command: [...command, JSON.stringify({ seconds: this.seconds, ...args })] };
   }
 
   /**
@@ -44,7 +52,7 @@ export class Commands {
     if (version === undefined) {
       return { name, skipped: 'not installed: npm ci --prefix benchmarks/contenders --ignore-scripts' };
     }
-    return { ...this.javascript(`${name} ${version}`, 'peers', job, { ...args, peer: name }) };
+    return { ...this.javascript(`${name} ${version}`, 'peers', job, { ...args, peer: name }), rounds: FEW };
   }
 
   /**
@@ -60,7 +68,13 @@ export class Commands {
     if (args.framework === 'torch' && python.modules.torch === undefined) {
       return { name, skipped: 'this Python has no torch' };
     }
-    return { name, command: [python.program, own('contenders/python.py'), job, JSON.stringify(args)] };
+    const command = [
+      python.program,
+      own('contenders/python.py'),
+      job,
+      JSON.stringify({ seconds: this.seconds, ...args }),
+    ];
+    return { name, command, rounds: FEW };
   }
 
   /**

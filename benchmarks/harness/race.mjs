@@ -98,9 +98,9 @@ export function compareAnswers(entries) {
  */
 export async function runRace(race, { workspace, rounds: usual, least, longest, random }) {
   const planned = Math.min(race.rounds ?? usual, usual);
-  /** @type {(Entry & { command: readonly string[] })[]} */
-  const entries = race.contenders.map(({ name, command = [], skipped }) => {
-    const none = { samples: [], extra: {}, checksums: [] };
+  /** @type {(Entry & { command: readonly string[], most: number })[]} */
+  const entries = race.contenders.map(({ name, command = [], skipped, rounds: most = usual }) => {
+    const none = { most, samples: [], extra: {}, checksums: [] };
     if (skipped !== undefined) return { name, command, status: 'skipped', reason: skipped, ...none };
     return { name, command, status: 'ok', ...none };
   });
@@ -108,7 +108,7 @@ export async function runRace(race, { workspace, rounds: usual, least, longest, 
   let rounds = 0;
   for (; rounds < planned && (rounds < least || performance.now() < deadline); rounds++) {
     for (const entry of shuffled(entries, random)) {
-      if (entry.status === 'ok') await sample(race, entry, entry.command, workspace);
+      if (entry.status === 'ok' && rounds < entry.most) await sample(race, entry, entry.command, workspace);
     }
     if (race.different) for (const entry of entries) compareAnswers([entry]);
     else compareAnswers(entries);
