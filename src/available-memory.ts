@@ -23,6 +23,18 @@ export async function availableMemory(read: ReadText = readText): Promise<number
   return Math.max(0, Math.min(...limits));
 }
 
+/** Milliseconds for which an answer is good: it takes some of them to find, and a server may ask for every tensor. */
+const GOOD_FOR = 1000;
+
+let last: { readonly at: number; readonly answer: Promise<number> } | undefined;
+
+/** The same, as it was at most a second ago. */
+export function recentlyAvailableMemory(): Promise<number> {
+  const now = performance.now();
+  if (last === undefined || now - last.at > GOOD_FOR) last = { at: now, answer: availableMemory() };
+  return last.answer;
+}
+
 /** What each group from this one up to the root leaves. */
 async function unifiedLimits(path: string, read: ReadText): Promise<number[]> {
   const limits: number[] = [];

@@ -1,7 +1,7 @@
 // Owns the order of a prefetch: steps of one or many files in lanes, progress, abort, and steps that two prefetches share.
 // Refuses to know how a source brings a range in.
 
-import { availableMemory } from './available-memory.js';
+import { recentlyAvailableMemory } from './available-memory.js';
 import { requireSignal, threadsOf } from './conversion.js';
 import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
@@ -150,7 +150,7 @@ class Run {
     const source = await part.open();
     const large = largeRanges(part.ranges);
     if (large.length === 0) return source;
-    this.#wantsLargePages ??= availableMemory().then((available) => this.total <= available * FILLABLE);
+    this.#wantsLargePages ??= recentlyAvailableMemory().then((available) => this.total <= available * FILLABLE);
     if ((await this.#wantsLargePages) && !this.#stopped) await source.askForLargePages(large);
     return source;
   }

@@ -2,7 +2,7 @@
 
 import { totalmem } from 'node:os';
 import { expect, it } from 'vitest';
-import { availableMemory } from '../src/available-memory.js';
+import { availableMemory, recentlyAvailableMemory } from '../src/available-memory.js';
 
 /** The files of a machine, by path. */
 const machine = (files: Readonly<Record<string, string>>) => async (path: string) => files[path];
@@ -72,4 +72,11 @@ it('is something between nothing and everything here, and where no file says', a
     expect(available).toBeGreaterThan(0);
     expect(available).toBeLessThanOrEqual(totalmem());
   }
+});
+
+it('is asked once for several prefetches in a row', async () => {
+  const answer = recentlyAvailableMemory();
+  expect(recentlyAvailableMemory()).toBe(answer);
+  expect(await answer).toBeGreaterThan(0);
+  expect(await answer).toBeLessThanOrEqual(totalmem());
 });

@@ -28,6 +28,13 @@ export async function* races({ commands, workspace, quick, faults }) {
     goals: [
       { text: 'longest delay of the event loop at close(), in ms', subject: 'close()', atMost: 5, headline: true },
       { text: 'longest delay when a dropped file is collected, in ms', subject: 'dropped and collected', atMost: 5 },
+      { text: 'until its memory is back after close(), in ms', subject: 'close()', field: 'given', atMost: 1000 },
+      {
+        text: 'until its memory is back after its collection, in ms',
+        subject: 'dropped and collected',
+        field: 'given',
+        atMost: 1000,
+      },
     ],
   };
   yield {
@@ -36,5 +43,23 @@ export async function* races({ commands, workspace, quick, faults }) {
     unit: 'ns',
     state,
     contenders: [commands.limit('C munmap', 'unmap', path)],
+  };
+  const hole = makeFile(workspace.path('hole.safetensors'), equalTensors(1024, 16 * MiB), { sparse: true });
+  yield {
+    key: 'allocating',
+    title: 'A loop that allocates, beside 16 GiB that are mapped and viewed',
+    unit: 'ns',
+    contenders: [
+      commands.javascript('16 GiB mapped', 'pauses', 'allocate', { path: hole.path, mapped: true }),
+      commands.javascript('nothing mapped', 'pauses', 'allocate', { path: hole.path, mapped: false }),
+    ],
+    goals: [
+      {
+        text: 'an allocating loop beside 16 GiB of views, in parts of one without',
+        subject: '16 GiB mapped',
+        against: 'nothing mapped',
+        atMost: 1.1,
+      },
+    ],
   };
 }

@@ -1,7 +1,7 @@
 // Owns how late the event loop is while something goes on: loading, converting, closing, collecting.
 // Refuses averages: the 99th hundredth and the longest delay are what users of a server see.
 import { open as openReading } from 'node:fs/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { nativeBinding } from '../../dist/binding.js';
@@ -85,12 +85,21 @@ async function touchAll(file) {
   return checksum;
 }
 
+/** Bytes of this process that are in memory. */
+const resident = () => process.memoryUsage.rss();
+
+/** Longest that is waited for memory to be given back, in milliseconds. */
+const PATIENCE = 4000;
+
 /** Touches all of a file, untimed, then closes it or drops it; the delays until the mapping has ended. */
 export async function release({ path, how }) {
   warmUp();
+  const before = resident();
   let file = await open(path);
   const checksum = await touchAll(file);
+  const touched = resident();
   const binding = nativeBinding();
+  let given = PATIENCE;
   const result = await delayed('longest', async () => {
     const start = now();
     if (how === 'close') {
@@ -101,11 +110,49 @@ export async function release({ path, how }) {
     }
     const call = now() - start;
     // Finalisers run in a later turn, and what they leave to other threads ends later still.
-    for (let i = 0; i < 100 || (how === 'collect' && i < 2000 && binding.liveMappings() > 0); i++) await sleep(2);
+    for (let ms = 0; ms < 200 || (ms < PATIENCE && given === PATIENCE); ms = (now() - start) / 1e6) {
+      await sleep(2);
+      // Given back: not a hundredth of what was touched is left.
+      if (given === PATIENCE && resident() - before < (touched - before) / 100) given = (now() - start) / 1e6;
+    }
     return call;
   });
   if (how === 'collect' && binding.liveMappings() > 0) throw new Error('the file is still mapped');
-  return { value: result.value, checksum, extra: { ...result.extra, call: result.checksum / 1e6 } };
+  return { value: result.value, checksum, extra: { ...result.extra, call: result.checksum / 1e6, given } };
+}
+
+/**
+ * A loop that allocates, in nanoseconds, with so many GiB mapped and viewed, or none; and the collections of the whole heap
+ * from before the first view.
+ */
+export async function allocate({ path, mapped }) {
+  let majors = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const { detail } of list.getEntries()) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) majors++;
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  const churn = () => {
+    const kept = [];
+    for (let i = 0; i < 1_000_000; i++) kept[i & 0xffff] = { i, text: `${i}`, list: [i, i + 1] };
+    return kept.length;
+  };
+  churn();
+  await sleep(20);
+  majors = 0;
+  const views = [];
+  const file = mapped ? await open(path) : undefined;
+  for (const tensor of file?.values() ?? []) views.push(tensor.data);
+  const start = now();
+  let checksum = 0;
+  for (let i = 0; i < 5; i++) {
+    checksum += churn();
+    await turn();
+  }
+  const value = now() - start;
+  await sleep(20);
+  observer.disconnect();
+  file?.close();
+  return { value, checksum, extra: { majors, views: views.length } };
 }
 
 /** A conversion off the event loop. */
