@@ -14,11 +14,16 @@ export class KvCache {
   busy = false;
   /** Most tokens that it takes. */
   readonly limit: number;
+  /** Of the model that it belongs to. */
+  readonly config: LlamaConfig;
+  /** Positions that all layers have room for. */
+  #room = 0;
   readonly #width: number;
   readonly #keys: Float32Array[];
   readonly #values: Float32Array[];
 
   constructor(config: LlamaConfig) {
+    this.config = config;
     this.limit = config.positions;
     this.#width = config.keyHeads * config.headSize;
     const empty = () => Array.from({ length: config.layers }, () => new Float32Array(0));
@@ -48,13 +53,15 @@ export class KvCache {
       const message = `${this.length} tokens and ${more} more do not fit: the model has ${this.limit} positions`;
       throw new LlamaError('CONTEXT_FULL', message);
     }
-    const had = this.#keys[0]!.length / this.#width;
-    if (needed <= had) return;
-    const room = Math.min(this.limit, Math.max(FIRST_ROOM, 2 * had, needed)) * this.#width;
-    for (const list of [this.#keys, this.#values])
+    if (needed <= this.#room) return;
+    const room = Math.min(this.limit, Math.max(FIRST_ROOM, 2 * this.#room, needed));
+    for (const list of [this.#keys, this.#values]) {
       list.forEach((old, layer) => {
-        list[layer] = new Float32Array(room);
-        list[layer].set(old);
+        const larger = new Float32Array(room * this.#width);
+        larger.set(old.subarray(0, this.length * this.#width));
+        list[layer] = larger;
       });
+    }
+    this.#room = room; // only now: memory may have run out on the way
   }
 }

@@ -3,12 +3,14 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { shown } from '../../examples/llama/errors.js';
 import { choose, randomFrom } from '../../examples/llama/sampling.js';
 import { TextTokenizer } from '../../examples/llama/tokenizer.js';
 import { myTurn, nextTurn } from '../../examples/llama/turns.js';
 
 const RULES = new URL('../../examples/models/kjv-llama/tokenizer.json', import.meta.url);
-const tokenizer = new TextTokenizer(JSON.parse(readFileSync(RULES, 'utf8')), {}, 'tokenizer.json');
+const rules = JSON.parse(readFileSync(RULES, 'utf8')) as object;
+const tokenizer = new TextTokenizer(rules, {}, 'tokenizer.json');
 
 it('draws tokens as often as their logits say, and sharper at a lower temperature', () => {
   const logits = Float32Array.from([1, 2, 4, 4].map(Math.log));
@@ -55,11 +57,35 @@ it('gives a character once all its bytes are there, and waits for no byte that n
   expect(pieces.filter((piece) => piece === '').length).toBeGreaterThan(8);
   expect(pieces.join('')).not.toContain('\u{fffd}');
 
-  const half = tokenizer.encode('東').at(-1)!; // a byte that only follows others
+  const stray = tokenizer.encode('東').at(-1)!; // a byte that only follows others
   const stuck = tokenizer.stream(tokenizer.encode('And'));
-  const written = [half, half, half, half, half].map(stuck);
-  expect(written.slice(0, 3)).toEqual(['', '', '']);
-  expect(written[3]).toContain('\u{fffd}');
+  const smile = tokenizer.encode('🙂').slice(1);
+  expect([...new Array<number>(12).fill(stray), ...smile].map(stuck).join('')).toBe(`${'\u{fffd}'.repeat(12)}🙂`);
+});
+
+it('keeps the spaces before punctuation, whatever the settings say', () => {
+  const tidy = new TextTokenizer(rules, { clean_up_tokenization_spaces: true }, 'tokenizer.json');
+  const text = "he said , I do n't know . ' so ' the man 's";
+  for (const each of [tokenizer, tidy]) {
+    const tokens = each.encode(text);
+    expect(each.decode(tokens)).toBe(text);
+    expect(tokens.map(each.stream([])).join('')).toBe(text);
+  }
+});
+
+it('leaves out tokens without a word, as padded vocabularies have', () => {
+  const [word] = tokenizer.encode('And').slice(1);
+  expect(tokenizer.decode([5000, word!, 9999])).toBe('And');
+  expect(tokenizer.decode([5000])).toBe('');
+  const withoutUnknown = { ...rules, decoder: { type: 'Replace', pattern: { String: '_' }, content: ' ' } };
+  expect(new TextTokenizer(withoutUnknown, {}, 'tokenizer.json').decode([5000])).toBe('');
+});
+
+it('shows values of all types in messages', () => {
+  const values = [Number.NaN, -0.5, 7n, undefined, null, 'a\nb', [1], () => 1, Symbol('s'), Number.POSITIVE_INFINITY];
+  const words = ['NaN', '-0.5', '7n', 'undefined', 'null', '"a\\nb"', '[1]', 'a function', 'Symbol(s)', 'Infinity'];
+  expect(values.map(shown)).toEqual(words);
+  expect(shown('x'.repeat(99))).toBe(`"${'x'.repeat(79)}…`);
 });
 
 it('streams a space that only shows beside another word', () => {
