@@ -50,8 +50,7 @@ async function attention(pass: Pass, layer: number, prefix: string): Promise<voi
     rotate(queries.subarray(t * width, (t + 1) * width), angles, cache.length + t);
     rotate(keys.subarray(t * keyWidth, (t + 1) * keyWidth), angles, cache.length + t);
   }
-  cache.keys(layer).set(keys, cache.length * keyWidth);
-  cache.values(layer).set(values, cache.length * keyWidth);
+  cache.put(layer, keys, values);
 
   const scores = new Float32Array(cache.length + count);
   const mixed = new Float32Array(count * width);

@@ -58,7 +58,7 @@ export class LlamaModel {
     const { vocabulary } = this.config;
     state.busy = true;
     try {
-      state.makeRoom(all.length);
+      state.requirePositions(all.length);
       const logits = new Float32Array((every ? all.length : 1) * vocabulary);
       for (let begin = 0; begin < all.length; begin += MOST_VECTORS) {
         const part = all.slice(begin, begin + MOST_VECTORS);

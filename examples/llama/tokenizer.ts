@@ -20,6 +20,7 @@ export class TextTokenizer {
   constructor(rules: unknown, settings: unknown, path: string) {
     try {
       this.#tokenizer = new Tokenizer(rules as object, settings as object);
+      this.decode(this.encode('a')); // many a mistake shows only when it is used
     } catch (cause) {
       throw new LlamaError('INVALID_CONFIG', `${shown(path)} is not understood as a tokenizer`, { cause });
     }

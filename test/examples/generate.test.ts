@@ -174,15 +174,17 @@ describe('forward', () => {
   it('can go on with a state for which memory ran out', async () => {
     const state = model.newState();
     const { Float32Array: Original } = globalThis;
+    const width = model.config.keyHeads * model.config.headSize;
+    const vector = new Original(width).fill(9);
     let made = 0;
     class Scarce extends Original {
       constructor(length: number) {
-        if (++made === 4) throw new RangeError('no memory');
+        if (++made === 2) throw new RangeError('no memory');
         super(length);
       }
     }
     vi.stubGlobal('Float32Array', Scarce);
-    expect(() => state.makeRoom(1)).toThrow('no memory');
+    expect(() => state.put(0, vector, vector)).toThrow('no memory');
     vi.unstubAllGlobals();
     expect(await model.forward(state, [1])).toEqual(await model.forward(model.newState(), [1]));
   });
