@@ -95,6 +95,55 @@ it('streams a space that only shows beside another word', () => {
   expect(whole.slice(before.length).map(textOf).join('')).toBe(' beginning God');
 });
 
+it('streams what a tokenizer in the manner of Llama 2 writes: spaces in its words, other characters as bytes', () => {
+  const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
+  const words = ['<unk>', '<s>', ...bytes, '▁', 'a', 'b', '▁a', '▁b', 'ab', '▁ab'];
+  const special = (id: number) => ({ id, content: words[id], special: true, normalized: false });
+  const llama2 = new TextTokenizer(
+    {
+      added_tokens: [special(0), special(1)],
+      pre_tokenizer: null,
+      post_processor: null,
+      normalizer: {
+        type: 'Sequence',
+        normalizers: [
+          { type: 'Prepend', prepend: '▁' },
+          { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+        ],
+      },
+      decoder: {
+        type: 'Sequence',
+        decoders: [
+          { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
+          { type: 'ByteFallback' },
+          { type: 'Fuse' },
+          { type: 'Strip', content: ' ', start: 1, stop: 0 },
+        ],
+      },
+      model: {
+        type: 'BPE',
+        unk_token: '<unk>',
+        fuse_unk: true,
+        byte_fallback: true,
+        vocab: Object.fromEntries(words.map((word, id) => [word, id])),
+        merges: ['▁ a', '▁ b', 'a b', '▁a b'].map((merge) => merge.split(' ')),
+      },
+    },
+    {},
+    'tokenizer.json',
+  );
+  const text = 'ab 東京大学 🙂🙂 b ab';
+  const tokens = llama2.encode(text);
+  expect(tokens.length).toBeGreaterThan(20);
+  expect(tokens.map(llama2.stream([])).join('')).toBe(text);
+  expect(
+    tokens
+      .slice(1)
+      .map(llama2.stream(tokens.slice(0, 1)))
+      .join(''),
+  ).toBe(text.slice(2));
+});
+
 it('gives each waiting computation a turn of its own', async () => {
   let turn = 0;
   let watching = true;
