@@ -70,10 +70,11 @@ export function readConfig(config: Fields, generation: Fields): LlamaConfig {
   const family = config.text('model_type', '');
   require(config, FAMILIES.includes(family), `"model_type" is ${shown(family)}, not one of ${FAMILIES.join(', ')}`);
   require(config, config.text('hidden_act', 'silu') === 'silu', `"hidden_act" is ${shown(config.raw('hidden_act'))}`);
-  require(config, config.raw('quantization_config') === undefined, 'its weights are quantized');
-  const layerTypes = [config.raw('layer_types') ?? []].flat();
-  const sliding = config.flag('use_sliding_window', false) || layerTypes.some((type) => type !== 'full_attention');
-  require(config, !sliding, 'its attention has a sliding window, or is otherwise not over all tokens');
+  const quantized = config.raw('quantization_config');
+  require(config, quantized === undefined, `its weights are quantized: "quantization_config" is ${shown(quantized)}`);
+  require(config, !config.flag('use_sliding_window', false), '"use_sliding_window" is true; here all tokens are seen');
+  const kind = [config.raw('layer_types') ?? []].flat().find((type) => type !== 'full_attention');
+  require(config, kind === undefined, `"layer_types" has ${shown(kind)}, not only "full_attention"`);
 
   const hidden = config.count('hidden_size');
   const heads = config.count('num_attention_heads');
@@ -118,7 +119,7 @@ function readRope(config: Fields): RopeConfig {
     rope?.raw('rope_theta') === undefined ? config.positive('rope_theta', 10_000) : rope.positive('rope_theta');
   const type = rope?.text('rope_type', rope.text('type', 'default')) ?? 'default';
   const turned = rope?.raw('partial_rotary_factor') ?? config.raw('partial_rotary_factor') ?? 1;
-  require(config, turned === 1, 'its rotary embedding turns a part of each head only');
+  require(config, turned === 1, `"partial_rotary_factor" is ${shown(turned)}: a part of each head is turned`);
   const nested = Object.values(rope?.all ?? {}).some((value) => typeof value === 'object' && value !== null);
   require(config, type === 'llama3' || type === 'default', `its rotary embedding is of the type ${shown(type)}`);
   require(config, !nested, 'its rotary embedding has settings for each kind of layer');
