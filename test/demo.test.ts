@@ -1,7 +1,8 @@
 // Owns the demo as a newcomer runs it: what it shows, its exit codes, and what it says of models that it cannot run.
 // Refuses to build the library first: that is the test command's first step.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +60,17 @@ describe('the demo', () => {
     expect(status).toBe(0);
     expect(stdout).toContain("not mapped but read when used (backend 'read')");
     expect(stdout).not.toMatch(/^resident/m);
+  });
+
+  it('ends quietly when nobody reads on', async () => {
+    const child = spawn(process.execPath, [DEMO], { cwd: at('.'), stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    const [status] = (await once(child, 'close')) as [number];
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
   it('continues a prompt of the user', async () => {

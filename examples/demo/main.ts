@@ -62,7 +62,8 @@ async function write(model: LlamaModel, prompt: string): Promise<void> {
   say(reason === 'end' ? '' : ' …\n');
   if (first !== undefined) {
     say(`prompt      ${promptTokens} tokens, ${(first - start).toFixed(0)} ms; brings in the weights`);
-    say(`written     ${tokens} tokens, ${perSecond(tokens - 1, end - first)} tokens per second`);
+    const rate = tokens > 1 ? `, ${perSecond(tokens - 1, end - first)} tokens per second` : '';
+    say(`written     ${tokens} token${tokens === 1 ? '' : 's'}${rate}`);
   }
   if (weights.backend !== 'mmap') {
     say(`weights     ${kibibytes(weights.byteLength)}, not mapped but read when used (backend '${weights.backend}')`);
@@ -84,6 +85,11 @@ function report(error: unknown): number {
   process.stderr.write(`demo: ${printable(error.message)}${isOurs ? ` (${error.code})` : ''}\n`);
   return error instanceof SafeTensorsError && error.isFormatError ? 1 : 3;
 }
+
+// `npm run demo | head`: nobody reads on, and that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : report(error));
+});
 
 const [path, prompt, ...more] = process.argv.slice(2);
 if (more.length > 0 || path === '' || path?.startsWith('-')) {

@@ -2,13 +2,14 @@
 
 import type { KvCache } from './cache.js';
 import type { LlamaConfig } from './config.js';
+import { myTurn } from './turns.js';
 
 /**
  * Attends from `query` ([heads, headSize]) at `position` to the cache's positions 0 to `position` of one layer. Each group
  * of query heads shares a head of keys and values. The result, of the query's shape, goes to `output`; `scores` has room
- * for position + 1 numbers.
+ * for position + 1 numbers. Gives up its turn between heads: over a long context even one takes milliseconds.
  */
-export function attend(
+export async function attend(
   config: LlamaConfig,
   cache: KvCache,
   layer: number,
@@ -16,7 +17,7 @@ export function attend(
   query: Float32Array,
   scores: Float32Array,
   output: Float32Array,
-): void {
+): Promise<void> {
   const { headSize, heads, keyHeads } = config;
   const width = keyHeads * headSize;
   const keys = cache.keys(layer);
@@ -24,6 +25,7 @@ export function attend(
   const scale = 1 / Math.sqrt(headSize);
   output.fill(0);
   for (let head = 0; head < heads; head++) {
+    await myTurn();
     const at = head * headSize;
     const shared = Math.floor((head * keyHeads) / heads) * headSize;
     let highest = Number.NEGATIVE_INFINITY;

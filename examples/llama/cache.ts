@@ -3,7 +3,7 @@
 import type { LlamaConfig } from './config.js';
 import { LlamaError } from './errors.js';
 
-/** Positions that a new cache has room for; it doubles when they are full. */
+/** Positions that a layer's first tokens make room for; it doubles when they are full. */
 const FIRST_ROOM = 64;
 
 /** The memory of one text. Made by `LlamaModel.newState`; belongs to one text at a time. */
@@ -14,11 +14,14 @@ export class KvCache {
   busy = false;
   /** Most tokens that it takes. */
   readonly limit: number;
+  /** Of the model that it belongs to. */
+  readonly config: LlamaConfig;
   readonly #width: number;
   readonly #keys: Float32Array[];
   readonly #values: Float32Array[];
 
   constructor(config: LlamaConfig) {
+    this.config = config;
     this.limit = config.positions;
     this.#width = config.keyHeads * config.headSize;
     const empty = () => Array.from({ length: config.layers }, () => new Float32Array(0));
@@ -31,7 +34,7 @@ export class KvCache {
     return this.#keys.reduce((sum, keys) => sum + 2 * keys.byteLength, 0);
   }
 
-  /** Keys of a layer, `[position, head, element]`; valid until room is made. */
+  /** Keys of a layer, `[position, head, element]`; valid until more are put there. */
   keys(layer: number): Float32Array {
     return this.#keys[layer]!;
   }
@@ -41,20 +44,30 @@ export class KvCache {
     return this.#values[layer]!;
   }
 
-  /** Makes room for more tokens. Throws CONTEXT_FULL where the model has no positions for them. */
-  makeRoom(more: number): void {
-    const needed = this.length + more;
-    if (needed > this.limit) {
-      const message = `${this.length} tokens and ${more} more do not fit: the model has ${this.limit} positions`;
-      throw new LlamaError('CONTEXT_FULL', message);
+  /** Throws CONTEXT_FULL where the model has no positions for more tokens. */
+  requirePositions(more: number): void {
+    if (this.length + more <= this.limit) return;
+    const message = `${this.length} tokens and ${more} more do not fit: the model has ${this.limit} positions`;
+    throw new LlamaError('CONTEXT_FULL', message);
+  }
+
+  /** Puts keys and values of tokens that come after those seen; they count once `length` says so. */
+  put(layer: number, keys: Float32Array, values: Float32Array): void {
+    this.#putInto(this.#keys, layer, keys);
+    this.#putInto(this.#values, layer, values);
+  }
+
+  /** Room is made layer by layer: to copy a long text's cache at once would hold the event loop for a second. */
+  #putInto(list: Float32Array[], layer: number, more: Float32Array): void {
+    const old = list[layer]!;
+    const at = this.length * this.#width;
+    const needed = at + more.length;
+    if (needed > old.length) {
+      const room = Math.max(FIRST_ROOM * this.#width, 2 * old.length, needed);
+      const larger = new Float32Array(Math.min(this.limit * this.#width, room));
+      larger.set(old.subarray(0, at));
+      list[layer] = larger;
     }
-    const had = this.#keys[0]!.length / this.#width;
-    if (needed <= had) return;
-    const room = Math.min(this.limit, Math.max(FIRST_ROOM, 2 * had, needed)) * this.#width;
-    for (const list of [this.#keys, this.#values])
-      list.forEach((old, layer) => {
-        list[layer] = new Float32Array(room);
-        list[layer].set(old);
-      });
+    list[layer]!.set(more, at);
   }
 }

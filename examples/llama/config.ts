@@ -7,6 +7,12 @@ import type { Fields } from './fields.js';
 /** Families whose layers are these: RMSNorm, rotary attention over groups of heads, SwiGLU. */
 const FAMILIES: readonly string[] = ['llama', 'qwen2', 'qwen3'];
 
+/** Beside the rotary settings it wins over the one among them. */
+const ORIGINAL_POSITIONS = 'original_max_position_embeddings';
+
+/** What transformers takes where a Qwen 3 does not say. */
+const QWEN3_HEAD_SIZE = 128;
+
 /** Sizes and settings of a model, under this example's names. */
 export interface LlamaConfig {
   readonly family: string;
@@ -27,10 +33,21 @@ export interface LlamaConfig {
   readonly positions: number;
   readonly epsilon: number;
   readonly rope: RopeConfig;
-  /** Whether the embedding serves as the output matrix, too. */
+  /** Whether the embedding serves as the output matrix, too, where the files have none. */
   readonly tied: boolean;
+  readonly biases: Biases;
   /** Tokens that end a text. */
   readonly endTokens: readonly number[];
+}
+
+/** Which products have something added to them. */
+interface Biases {
+  /** Queries, keys and values. */
+  readonly queries: boolean;
+  /** What comes out of attention. */
+  readonly attention: boolean;
+  /** All three of the feed-forward part. */
+  readonly feedForward: boolean;
 }
 
 /** How positions become angles. */
@@ -53,13 +70,16 @@ export function readConfig(config: Fields, generation: Fields): LlamaConfig {
   const family = config.text('model_type', '');
   require(config, FAMILIES.includes(family), `"model_type" is ${shown(family)}, not one of ${FAMILIES.join(', ')}`);
   require(config, config.text('hidden_act', 'silu') === 'silu', `"hidden_act" is ${shown(config.raw('hidden_act'))}`);
-  require(config, config.raw('quantization_config') === undefined, 'its weights are quantized');
-  require(config, !config.flag('use_sliding_window', false), 'its attention has a sliding window');
+  const quantized = config.raw('quantization_config');
+  require(config, quantized === undefined, `its weights are quantized: "quantization_config" is ${shown(quantized)}`);
+  require(config, !config.flag('use_sliding_window', false), '"use_sliding_window" is true; here all tokens are seen');
+  const kind = [config.raw('layer_types') ?? []].flat().find((type) => type !== 'full_attention');
+  require(config, kind === undefined, `"layer_types" has ${shown(kind)}, not only "full_attention"`);
 
   const hidden = config.count('hidden_size');
   const heads = config.count('num_attention_heads');
   const keyHeads = config.count('num_key_value_heads', heads);
-  const headSize = config.count('head_dim', Math.floor(hidden / heads));
+  const headSize = config.count('head_dim', family === 'qwen3' ? QWEN3_HEAD_SIZE : Math.floor(hidden / heads));
   if (heads % keyHeads !== 0 || headSize % 2 !== 0) {
     const message = `${heads} heads over ${keyHeads} key heads of ${headSize} elements: the first number should be a multiple of the second, the third even`;
     throw new LlamaError('INVALID_CONFIG', `${shown(config.path)}: ${message}`);
@@ -78,29 +98,41 @@ export function readConfig(config: Fields, generation: Fields): LlamaConfig {
     epsilon: config.positive('rms_norm_eps'),
     rope: readRope(config),
     tied: config.flag('tie_word_embeddings', false),
+    biases: readBiases(config, family),
     endTokens: endTokens.length > 0 ? endTokens : config.tokens('eos_token_id'),
   };
 }
 
+/** Qwen 2 always has the first; the settings are those that transformers looks at for each family. */
+function readBiases(config: Fields, family: string): Biases {
+  const attention = family !== 'qwen2' && config.flag('attention_bias', false);
+  const feedForward = family === 'llama' && config.flag('mlp_bias', false);
+  return { queries: attention || family === 'qwen2', attention, feedForward };
+}
+
 /** From `rope_parameters`, or from `rope_theta` and `rope_scaling` as files before transformers 5 have them. */
 function readRope(config: Fields): RopeConfig {
-  const rope = config.within('rope_parameters') ?? config.within('rope_scaling');
+  // Of two, transformers takes the older one, unless it is empty.
+  const places = [config.within('rope_scaling'), config.within('rope_parameters')];
+  const rope = places.find((place) => place !== undefined && Object.keys(place.all).length > 0);
   const theta =
     rope?.raw('rope_theta') === undefined ? config.positive('rope_theta', 10_000) : rope.positive('rope_theta');
   const type = rope?.text('rope_type', rope.text('type', 'default')) ?? 'default';
   const turned = rope?.raw('partial_rotary_factor') ?? config.raw('partial_rotary_factor') ?? 1;
-  require(config, turned === 1, 'its rotary embedding turns a part of each head only');
+  require(config, turned === 1, `"partial_rotary_factor" is ${shown(turned)}: a part of each head is turned`);
+  const nested = Object.values(rope?.all ?? {}).some((value) => typeof value === 'object' && value !== null);
+  require(config, type === 'llama3' || type === 'default', `its rotary embedding is of the type ${shown(type)}`);
+  require(config, !nested, 'its rotary embedding has settings for each kind of layer');
   if (rope === undefined || type === 'default') return { theta };
-  require(config, type === 'llama3', `its rotary embedding is of the type ${shown(type)}`);
-  return {
-    theta,
-    llama3: {
-      factor: rope.positive('factor'),
-      lowFactor: rope.positive('low_freq_factor'),
-      highFactor: rope.positive('high_freq_factor'),
-      originalPositions: rope.count('original_max_position_embeddings'),
-    },
+  const llama3 = {
+    factor: rope.positive('factor'),
+    lowFactor: rope.positive('low_freq_factor'),
+    highFactor: rope.positive('high_freq_factor'),
+    originalPositions: (config.raw(ORIGINAL_POSITIONS) === undefined ? rope : config).count(ORIGINAL_POSITIONS),
   };
+  if (llama3.highFactor > llama3.lowFactor) return { theta, llama3 };
+  const message = `"high_freq_factor" is ${llama3.highFactor}; it should be above "low_freq_factor", ${llama3.lowFactor}`;
+  throw new LlamaError('INVALID_CONFIG', `${shown(rope.path)}: ${message}`);
 }
 
 function require(config: Fields, condition: boolean, otherwise: string): void {

@@ -20,6 +20,13 @@ export class LlamaError extends Error {
 
 /** A value from outside as a short piece of a message, on one line. */
 export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = words(value);
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** JSON has no words for NaN, infinity and big integers, and a function's own text has lines. */
+function words(value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'object') return JSON.stringify(value);
+  if (typeof value === 'bigint') return `${value}n`;
+  return typeof value === 'function' ? 'a function' : String(value);
 }

@@ -33,7 +33,7 @@ export interface GenerationSummary {
   readonly promptTokens: number;
   /** Tokens written, the one that ended the text not counted. */
   readonly tokens: number;
-  /** The whole text, without the prompt. */
+  /** The whole text, without the prompt: the pieces together. A character that is cut off at the end is left out. */
   readonly text: string;
   /** Why it ended: the model ended its text, `maxTokens` were written, or all positions are taken. */
   readonly reason: 'end' | 'length' | 'context';
@@ -58,19 +58,22 @@ export async function* generate(
   const most = wholeNumber('maxTokens', options.maxTokens ?? room, 1, Number.MAX_SAFE_INTEGER);
   const state = model.newState();
   const textOf = model.tokenizer.stream(before);
-  const written: number[] = [];
+  let tokens = 0;
+  let text = '';
   const summary = (reason: GenerationSummary['reason']) => {
-    return { promptTokens: before.length, tokens: written.length, text: model.tokenizer.decode(written), reason, seed };
+    return { promptTokens: before.length, tokens, text, reason, seed };
   };
 
   let logits = await model.forward(state, before, { signal });
   for (;;) {
     const token = choose(logits, sampling);
     if (model.config.endTokens.includes(token)) return summary('end');
-    written.push(token);
-    yield { token, text: textOf(token) };
-    if (written.length >= room) return summary('context');
-    if (written.length >= most) return summary('length');
+    const piece = textOf(token);
+    tokens++;
+    text += piece;
+    yield { token, text: piece };
+    if (tokens >= room) return summary('context');
+    if (tokens >= most) return summary('length');
     await nextTurn();
     signal?.throwIfAborted();
     logits = await model.forward(state, [token], { signal });

@@ -22,6 +22,7 @@ export interface Pass {
   readonly count: number;
   /** [count, hidden]: what goes from layer to layer, in place. */
   readonly stream: Float32Array;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Runs one layer over the tokens of a pass, and puts their keys and values into the cache. */
@@ -49,15 +50,13 @@ async function attention(pass: Pass, layer: number, prefix: string): Promise<voi
     rotate(queries.subarray(t * width, (t + 1) * width), angles, cache.length + t);
     rotate(keys.subarray(t * keyWidth, (t + 1) * keyWidth), angles, cache.length + t);
   }
-  cache.keys(layer).set(keys, cache.length * keyWidth);
-  cache.values(layer).set(values, cache.length * keyWidth);
+  cache.put(layer, keys, values);
 
   const scores = new Float32Array(cache.length + count);
   const mixed = new Float32Array(count * width);
   for (let t = 0; t < count; t++) {
-    await myTurn();
     const part = [t * width, (t + 1) * width] as const;
-    attend(config, cache, layer, cache.length + t, queries.subarray(...part), scores, mixed.subarray(...part));
+    await attend(config, cache, layer, cache.length + t, queries.subarray(...part), scores, mixed.subarray(...part));
   }
   addTo(pass.stream, await projected(pass, `${prefix}self_attn.o_proj`, mixed, config.hidden));
 }
@@ -67,7 +66,10 @@ async function feedForward(pass: Pass, prefix: string): Promise<void> {
   const input = normalized(pass, `${prefix}post_attention_layernorm.weight`);
   const gate = await projected(pass, `${prefix}mlp.gate_proj`, input, intermediate);
   const up = await projected(pass, `${prefix}mlp.up_proj`, input, intermediate);
-  for (let i = 0; i < gate.length; i++) gate[i]! *= up[i]! / (1 + Math.exp(-gate[i]!));
+  for (let t = 0; t < pass.count; t++) {
+    await myTurn();
+    for (let i = t * intermediate; i < (t + 1) * intermediate; i++) gate[i]! *= up[i]! / (1 + Math.exp(-gate[i]!));
+  }
   addTo(pass.stream, await projected(pass, `${prefix}mlp.down_proj`, gate, hidden));
 }
 
@@ -78,6 +80,7 @@ function normalized({ stream, count, weights, config }: Pass, name: string): Flo
 }
 
 async function projected(pass: Pass, name: string, input: Float32Array, width: number): Promise<Float32Array> {
+  pass.signal?.throwIfAborted();
   const output = new Float32Array(pass.count * width);
   const { weights } = pass;
   await multiply(weights.matrix(`${name}.weight`), weights.vectorIfAny(`${name}.bias`), input, pass.count, output);

@@ -46,25 +46,26 @@ export class LlamaModel {
   /**
    * Runs tokens through the model, after those that the state has seen, and returns logits: `vocabulary` of them, or
    * [tokens, vocabulary] with `logits: 'all'`. The event loop has its turns meanwhile. When it rejects, the state is as it
-   * was: INVALID_ARGUMENT for no tokens or one outside the vocabulary, CONTEXT_FULL, BUSY, the signal's reason, and what
+   * was: INVALID_ARGUMENT for no tokens, one outside the vocabulary or another model's state, CONTEXT_FULL, BUSY, the signal's reason, and what
    * the library throws on reading (CLOSED after `close`).
    */
   async forward(state: KvCache, tokens: readonly number[], options: ForwardOptions = {}): Promise<Float32Array> {
-    this.#requireTokens(tokens);
+    const all = this.#checked(tokens);
+    if (state.config !== this.config) throw new LlamaError('INVALID_ARGUMENT', 'the state belongs to another model');
     if (state.busy) throw new LlamaError('BUSY', 'the state is in use by another call of forward');
     const { length } = state;
     const every = options.logits === 'all';
     const { vocabulary } = this.config;
     state.busy = true;
     try {
-      state.makeRoom(tokens.length);
-      const logits = new Float32Array((every ? tokens.length : 1) * vocabulary);
-      for (let begin = 0; begin < tokens.length; begin += MOST_VECTORS) {
-        const part = tokens.slice(begin, begin + MOST_VECTORS);
+      state.requirePositions(all.length);
+      const logits = new Float32Array((every ? all.length : 1) * vocabulary);
+      for (let begin = 0; begin < all.length; begin += MOST_VECTORS) {
+        const part = all.slice(begin, begin + MOST_VECTORS);
         const stream = await this.#layers(state, part, options.signal);
         if (every) {
           await this.#logits(stream, logits.subarray(begin * vocabulary, (begin + part.length) * vocabulary));
-        } else if (begin + part.length === tokens.length) {
+        } else if (begin + part.length === all.length) {
           await this.#logits(stream.subarray(-this.config.hidden), logits);
         }
         state.length += part.length;
@@ -90,11 +91,9 @@ export class LlamaModel {
     tokens.forEach((token, t) => {
       embedding.slice(token).toFloat32Array(stream.subarray(t * config.hidden, (t + 1) * config.hidden));
     });
-    const pass: Pass = { config, weights: this.#tensors, cache, angles: this.#angles, count: tokens.length, stream };
-    for (let layer = 0; layer < config.layers; layer++) {
-      signal?.throwIfAborted();
-      await runLayer(pass, layer);
-    }
+    const count = tokens.length;
+    const pass: Pass = { config, weights: this.#tensors, cache, angles: this.#angles, count, stream, signal };
+    for (let layer = 0; layer < config.layers; layer++) await runLayer(pass, layer);
     return stream;
   }
 
@@ -105,11 +104,13 @@ export class LlamaModel {
     await multiply(this.#tensors.matrix(this.#tensors.output), undefined, stream, count, logits);
   }
 
-  #requireTokens(tokens: readonly number[]): void {
+  /** A copy, which the caller cannot change while it is in use. */
+  #checked(tokens: readonly number[]): number[] {
     const { vocabulary } = this.config;
-    const wrong = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabulary);
-    if (tokens.length > 0 && wrong === undefined) return;
-    const what = tokens.length === 0 ? 'no tokens' : `token ${shown(wrong)}`;
+    const all = [...tokens];
+    const wrong = all.findIndex((token) => !Number.isInteger(token) || token < 0 || token >= vocabulary);
+    if (all.length > 0 && wrong < 0) return all;
+    const what = all.length === 0 ? 'no tokens' : `token ${shown(all[wrong])}`;
     throw new LlamaError('INVALID_ARGUMENT', `${what}: forward takes one or more tokens from 0 to ${vocabulary - 1}`);
   }
 }

@@ -17,54 +17,51 @@ export function layerPrefix(layer: number): string {
   return `model.layers.${layer}.`;
 }
 
-/** What the model cannot do without. */
+/** What the model cannot do without: without its norms or biases the numbers would be another model's. */
 export function* requiredShapes(config: LlamaConfig): Shapes {
-  const { hidden, intermediate, vocabulary } = config;
-  const [queries, keys] = [config.heads * config.headSize, config.keyHeads * config.headSize];
+  const { hidden, vocabulary } = config;
   yield [EMBEDDING, [vocabulary, hidden]];
   for (let layer = 0; layer < config.layers; layer++) {
-    const prefix = layerPrefix(layer);
-    yield [`${prefix}input_layernorm.weight`, [hidden]];
-    yield [`${prefix}self_attn.q_proj.weight`, [queries, hidden]];
-    yield [`${prefix}self_attn.k_proj.weight`, [keys, hidden]];
-    yield [`${prefix}self_attn.v_proj.weight`, [keys, hidden]];
-    yield [`${prefix}self_attn.o_proj.weight`, [hidden, queries]];
-    yield [`${prefix}post_attention_layernorm.weight`, [hidden]];
-    yield [`${prefix}mlp.gate_proj.weight`, [intermediate, hidden]];
-    yield [`${prefix}mlp.up_proj.weight`, [intermediate, hidden]];
-    yield [`${prefix}mlp.down_proj.weight`, [hidden, intermediate]];
+    yield* attentionShapes(config, layerPrefix(layer));
+    yield* feedForwardShapes(config, layerPrefix(layer));
   }
   yield [LAST_NORM, [hidden]];
   if (!config.tied) yield [OUTPUT, [vocabulary, hidden]];
-  // Qwen 3 normalizes queries and keys, Qwen 2 adds to them: without these the numbers would be another model's.
-  for (let layer = 0; layer < config.layers; layer++) {
-    const prefix = `${layerPrefix(layer)}self_attn.`;
-    if (config.family === 'qwen3') {
-      yield [`${prefix}q_norm.weight`, [config.headSize]];
-      yield [`${prefix}k_norm.weight`, [config.headSize]];
-    }
-    if (config.family === 'qwen2') {
-      yield [`${prefix}q_proj.bias`, [queries]];
-      yield [`${prefix}k_proj.bias`, [keys]];
-      yield [`${prefix}v_proj.bias`, [keys]];
-    }
+}
+
+function* attentionShapes({ hidden, heads, keyHeads, headSize, family, biases }: LlamaConfig, prefix: string): Shapes {
+  const [queries, keys] = [heads * headSize, keyHeads * headSize];
+  const attention = `${prefix}self_attn.`;
+  yield [`${prefix}input_layernorm.weight`, [hidden]];
+  yield [`${attention}q_proj.weight`, [queries, hidden]];
+  yield [`${attention}k_proj.weight`, [keys, hidden]];
+  yield [`${attention}v_proj.weight`, [keys, hidden]];
+  yield [`${attention}o_proj.weight`, [hidden, queries]];
+  if (biases.queries) {
+    yield [`${attention}q_proj.bias`, [queries]];
+    yield [`${attention}k_proj.bias`, [keys]];
+    yield [`${attention}v_proj.bias`, [keys]];
+  }
+  if (biases.attention) yield [`${attention}o_proj.bias`, [hidden]];
+  if (family === 'qwen3') {
+    yield [`${attention}q_norm.weight`, [headSize]];
+    yield [`${attention}k_norm.weight`, [headSize]];
   }
 }
 
-/** What some models have besides; where a file has it, it is used. */
-export function* optionalShapes(config: LlamaConfig): Shapes {
-  const { hidden, intermediate } = config;
-  const [queries, keys] = [config.heads * config.headSize, config.keyHeads * config.headSize];
-  for (let layer = 0; layer < config.layers; layer++) {
-    const prefix = layerPrefix(layer);
-    yield [`${prefix}self_attn.q_proj.bias`, [queries]];
-    yield [`${prefix}self_attn.k_proj.bias`, [keys]];
-    yield [`${prefix}self_attn.v_proj.bias`, [keys]];
-    yield [`${prefix}self_attn.o_proj.bias`, [hidden]];
-    yield [`${prefix}self_attn.q_norm.weight`, [config.headSize]];
-    yield [`${prefix}self_attn.k_norm.weight`, [config.headSize]];
+function* feedForwardShapes({ hidden, intermediate, biases }: LlamaConfig, prefix: string): Shapes {
+  yield [`${prefix}post_attention_layernorm.weight`, [hidden]];
+  yield [`${prefix}mlp.gate_proj.weight`, [intermediate, hidden]];
+  yield [`${prefix}mlp.up_proj.weight`, [intermediate, hidden]];
+  yield [`${prefix}mlp.down_proj.weight`, [hidden, intermediate]];
+  if (biases.feedForward) {
     yield [`${prefix}mlp.gate_proj.bias`, [intermediate]];
     yield [`${prefix}mlp.up_proj.bias`, [intermediate]];
     yield [`${prefix}mlp.down_proj.bias`, [hidden]];
   }
+}
+
+/** Whether a tensor changes what layers compute where it is there: one that no configuration asks for is a contradiction. */
+export function changesLayers(name: string): boolean {
+  return /^model\.layers\.\d+\..*(\.bias|_norm\.weight)$/.test(name);
 }

@@ -3,10 +3,13 @@
 
 import type { RopeConfig } from './config.js';
 
-/** Angle per position of each pair, in radians; `size / 2` of them, in float32 as the reference has them. */
+/** The reference computes in float32, and an angle at position 10,000 is 10,000 times as wrong as its frequency. */
+const float = Math.fround;
+
+/** Angle per position of each pair, in radians; `size / 2` of them, rounded wherever the reference rounds. */
 export function frequencies(size: number, rope: RopeConfig): Float32Array {
   return Float32Array.from({ length: size / 2 }, (_, i) =>
-    stretched(Math.fround(rope.theta ** ((-2 * i) / size)), rope),
+    stretched(float(1 / float(rope.theta ** float((2 * i) / size))), rope),
   );
 }
 
@@ -14,11 +17,12 @@ export function frequencies(size: number, rope: RopeConfig): Float32Array {
 function stretched(frequency: number, { llama3 }: RopeConfig): number {
   if (llama3 === undefined) return frequency;
   const { factor, lowFactor, highFactor, originalPositions } = llama3;
-  const turns = (originalPositions * frequency) / (2 * Math.PI); // within the context of the first training
-  if (turns < lowFactor) return frequency / factor;
-  if (turns > highFactor) return frequency;
-  const blend = (turns - lowFactor) / (highFactor - lowFactor);
-  return ((1 - blend) * frequency) / factor + blend * frequency;
+  const wave = float(float(2 * Math.PI) / frequency); // positions for one turn
+  if (wave > originalPositions / lowFactor) return float(frequency / factor);
+  if (wave < originalPositions / highFactor) return frequency;
+  const blend = float(float(float(originalPositions / wave) - lowFactor) / (highFactor - lowFactor));
+  const slow = float(float(float(1 - blend) * frequency) / factor);
+  return slow + float(blend * frequency);
 }
 
 /** Turns all heads of one position's vector in place. */

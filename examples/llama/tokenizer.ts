@@ -6,8 +6,11 @@ import { LlamaError, shown } from './errors.js';
 /** Stands where bytes are no UTF-8, which half a character at the end of a text is as well. */
 const REPLACEMENT = '\u{fffd}';
 
-/** A character has four bytes at most, and a token at least one of them: more tokens than that wait for nothing. */
-const MOST_WAITING = 4;
+/** The spaces that models write before punctuation stay, whatever tokenizer_config.json says: streamed text cannot shrink. */
+const AS_WRITTEN = { skip_special_tokens: true, clean_up_tokenization_spaces: false };
+
+/** Tokens that text is decoded with again: the one before matters, and a character has four bytes, each a token at worst. */
+const KEPT = 4;
 
 /** The tokenizer of one model. */
 export class TextTokenizer {
@@ -17,6 +20,7 @@ export class TextTokenizer {
   constructor(rules: unknown, settings: unknown, path: string) {
     try {
       this.#tokenizer = new Tokenizer(rules as object, settings as object);
+      this.decode(this.encode('a')); // many a mistake shows only when it is used
     } catch (cause) {
       throw new LlamaError('INVALID_CONFIG', `${shown(path)} is not understood as a tokenizer`, { cause });
     }
@@ -27,9 +31,10 @@ export class TextTokenizer {
     return this.#tokenizer.encode(text).ids;
   }
 
-  /** Text of tokens, without the marks. */
+  /** Text of tokens, without the marks. Tokens that the tokenizer has no word for, as padded vocabularies have, are left out. */
   decode(tokens: readonly number[]): string {
-    return tokens.length === 0 ? '' : this.#tokenizer.decode([...tokens], { skip_special_tokens: true });
+    const known = tokens.filter((token) => this.#tokenizer.id_to_token(token) !== undefined);
+    return known.length === 0 ? '' : this.#tokenizer.decode(known, AS_WRITTEN);
   }
 
   /**
@@ -37,17 +42,24 @@ export class TextTokenizer {
    * incomplete. `before` are the tokens of the prompt: a token's text can depend on the one before it.
    */
   stream(before: readonly number[]): (token: number) => string {
-    const known = before.slice(-MOST_WAITING);
-    let waiting: number[] = [];
+    let tokens = before.slice(-KEPT);
+    let given = this.#complete(tokens).length;
     return (token) => {
-      waiting.push(token);
-      const prefix = this.decode(known);
-      const text = this.decode([...known, ...waiting]);
-      if (text.endsWith(REPLACEMENT) && waiting.length < MOST_WAITING) return '';
-      known.push(...waiting);
-      known.splice(0, known.length - MOST_WAITING);
-      waiting = [];
-      return text.slice(prefix.length);
+      tokens.push(token);
+      const text = this.#complete(tokens);
+      const more = text.slice(given);
+      given = text.length;
+      if (tokens.length > 2 * KEPT) {
+        tokens = tokens.slice(-KEPT);
+        given = this.#complete(tokens).length;
+      }
+      return more;
     };
+  }
+
+  /** Text of tokens without the character that the next token may complete, whose bytes until now decode to one mark. */
+  #complete(tokens: readonly number[]): string {
+    const text = this.decode(tokens);
+    return text.endsWith(REPLACEMENT) ? text.slice(0, -REPLACEMENT.length) : text;
   }
 }

@@ -4,7 +4,7 @@
 import type { SafeTensorsModel, TensorView } from 'safetensors-mmap';
 import type { LlamaConfig } from './config.js';
 import { LlamaError, shown } from './errors.js';
-import { EMBEDDING, OUTPUT, optionalShapes, requiredShapes } from './names.js';
+import { changesLayers, EMBEDDING, OUTPUT, requiredShapes } from './names.js';
 
 /** dtypes whose numbers are the weights themselves, without scales beside them. */
 const PLAIN: readonly string[] = ['BF16', 'F16', 'F32', 'F64'];
@@ -19,9 +19,15 @@ export class Weights {
   /** Looks at the headers only. Throws TENSOR_NOT_FOUND, INVALID_CONFIG for a shape, UNSUPPORTED_MODEL for a dtype. */
   constructor(file: SafeTensorsModel, config: LlamaConfig) {
     this.file = file;
-    this.output = config.tied ? EMBEDDING : OUTPUT;
-    for (const [name, shape] of requiredShapes(config)) this.#requireShape(name, shape);
-    for (const [name, shape] of optionalShapes(config)) if (file.has(name)) this.#requireShape(name, shape);
+    // Files of a tied model may still hold an output matrix; transformers 5 ties only where it equals the embedding.
+    this.output = config.tied && !file.has(OUTPUT) ? EMBEDDING : OUTPUT;
+    this.#requireShape(this.output, [config.vocabulary, config.hidden]);
+    const used = new Set<string>();
+    for (const [name, shape] of requiredShapes(config)) {
+      this.#requireShape(name, shape);
+      used.add(name);
+    }
+    for (const name of file.keys()) if (changesLayers(name) && !used.has(name)) this.#refuse(name);
   }
 
   /** A tensor over the file; nothing is read. */
@@ -42,6 +48,11 @@ export class Weights {
   /** The same where the model has it. */
   vectorIfAny(name: string): Float32Array | undefined {
     return this.#kept.get(name) ?? (this.file.has(name) ? this.vector(name) : undefined);
+  }
+
+  #refuse(name: string): never {
+    const message = `tensor ${shown(name)} of ${shown(this.file.path)} has no place in what the configuration describes`;
+    throw new LlamaError('INVALID_CONFIG', message);
   }
 
   #requireShape(name: string, wanted: readonly number[]): void {

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import {
   type GeneratedToken,
   type GenerateOptions,
@@ -38,6 +38,8 @@ async function written(
     steps.push(value);
   }
 }
+
+const NO_TOKENS = [['1'], [1n], [undefined], new Array(1), [Number.NaN]] as unknown as number[][];
 
 /** The same weights under another configuration. */
 const withConfig = (changes: Partial<LlamaConfig>) =>
@@ -114,7 +116,13 @@ describe('generate', () => {
 
   it.each<[string, string, GenerateOptions, LlamaErrorCode, RegExp]>([
     ['a temperature below 0', 'And', { temperature: -1 }, 'INVALID_ARGUMENT', /^temperature is -1; /],
-    ['a temperature that is no number', 'And', { temperature: Number.NaN }, 'INVALID_ARGUMENT', /^temperature is /],
+    [
+      'a temperature that is no number',
+      'And',
+      { temperature: Number.NaN },
+      'INVALID_ARGUMENT',
+      /^temperature is NaN; /,
+    ],
     ['no tokens to write', 'And', { maxTokens: 0 }, 'INVALID_ARGUMENT', /^maxTokens is 0; /],
     ['half a token', 'And', { topK: 0.5 }, 'INVALID_ARGUMENT', /^topK is 0.5; /],
     ['a seed below 0', 'And', { seed: -3 }, 'INVALID_ARGUMENT', /^seed is -3; /],
@@ -135,12 +143,50 @@ describe('forward', () => {
   it('refuses tokens that are none, and more of them than there are positions; the state stays', async () => {
     const state = model.newState();
     await model.forward(state, [1, 2, 3]);
-    for (const tokens of [[], [-1], [1.5], [model.config.vocabulary], ['1' as unknown as number]]) {
+    for (const tokens of [[], [-1], [1.5], [model.config.vocabulary], ...NO_TOKENS]) {
       await expect(model.forward(state, tokens)).rejects.toEqual(failure('INVALID_ARGUMENT', /forward takes/));
     }
     const many = new Array<number>(254).fill(5);
     await expect(model.forward(state, many)).rejects.toEqual(failure('CONTEXT_FULL', /^3 tokens and 254 more /));
     expect(state.length).toBe(3);
+  });
+
+  it('refuses the state of another model', async () => {
+    const other = withConfig({ layers: 3 });
+    await expect(model.forward(other.newState(), [1])).rejects.toEqual(failure('INVALID_ARGUMENT', /another model/));
+  });
+
+  it('uses the tokens that it was given, whatever becomes of the array', async () => {
+    const given = Array.from({ length: 40 }, (_, i) => i); // more than one part
+    const logits = model.forward(model.newState(), [...given]);
+    const changed = model.forward(model.newState(), given);
+    given.fill(-1);
+    expect(await changed).toEqual(await logits);
+  });
+
+  it('asks for an abort before each product of a layer: one takes seconds in a large model', async () => {
+    let questions = 0;
+    const signal = { throwIfAborted: () => void questions++ } as AbortSignal;
+    await model.forward(model.newState(), [1], { signal });
+    expect(questions).toBe(7 * model.config.layers);
+  });
+
+  it('can go on with a state for which memory ran out', async () => {
+    const state = model.newState();
+    const { Float32Array: Original } = globalThis;
+    const width = model.config.keyHeads * model.config.headSize;
+    const vector = new Original(width).fill(9);
+    let made = 0;
+    class Scarce extends Original {
+      constructor(length: number) {
+        if (++made === 2) throw new RangeError('no memory');
+        super(length);
+      }
+    }
+    vi.stubGlobal('Float32Array', Scarce);
+    expect(() => state.put(0, vector, vector)).toThrow('no memory');
+    vi.unstubAllGlobals();
+    expect(await model.forward(state, [1])).toEqual(await model.forward(model.newState(), [1]));
   });
 
   it('refuses a state that is in use', async () => {

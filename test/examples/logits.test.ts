@@ -47,7 +47,7 @@ function relativeError(found: Float32Array, expected: Float32Array): number {
 
 const trained = await loadModel(TRAINED);
 
-describe.each(['llama', 'llama-biases', 'qwen2', 'qwen3', 'kjv-llama'])('%s', (name) => {
+describe.each(['llama', 'llama-biases', 'qwen2', 'qwen3', 'qwen3-biases', 'kjv-llama'])('%s', (name) => {
   const load = () => (name === 'kjv-llama' ? loadModel(TRAINED) : tiny(name));
 
   it('gives the logits of transformers for 32 tokens, first eight at once, then one by one', async () => {

@@ -46,7 +46,8 @@ LLAMA3_ROPE = {
     "original_max_position_embeddings": 32,
 }
 TINY = {
-    # Between them: three dtypes, tied and untied, biases, norms of queries and keys, one key head and several.
+    # Between them: three dtypes, tied and untied, biases, norms of queries and keys, one key head and several, sizes that
+    # no block divides.
     "llama": (LlamaConfig(**SMALL, rope_parameters=LLAMA3_ROPE, tie_word_embeddings=False), torch.bfloat16),
     "llama-biases": (
         LlamaConfig(**{**SMALL, "num_key_value_heads": 4}, attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
@@ -54,6 +55,15 @@ TINY = {
     ),
     "qwen2": (Qwen2Config(**SMALL, tie_word_embeddings=True), torch.float16),
     "qwen3": (Qwen3Config(**{**SMALL, "num_key_value_heads": 1}, head_dim=12, tie_word_embeddings=False), torch.bfloat16),
+    "qwen3-biases": (
+        Qwen3Config(
+            **{**SMALL, "hidden_size": 27, "intermediate_size": 35, "num_attention_heads": 3, "num_key_value_heads": 1},
+            head_dim=10,
+            attention_bias=True,
+            tie_word_embeddings=True,
+        ),
+        torch.float16,
+    ),
 }  # fmt: skip
 
 
