@@ -34,6 +34,9 @@ export const LIMITS: Limits = {
   graceSeconds: 5,
 };
 
+/** Seconds between two looks for requests that have not come in time: they may take so much longer. */
+export const LOOK_SECONDS = 1;
+
 /** Tokens of a request that names no number. */
 export const DEFAULT_TOKENS = 128;
 

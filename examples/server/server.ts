@@ -6,12 +6,12 @@ import type { Load } from './engine.js';
 import { CONTENT_TYPE } from './exposition.js';
 import { Generations } from './generations.js';
 import { isLoopback, requireOwnSite } from './hosts.js';
-import { FLUSH_SECONDS, LIMITS, type Limits } from './limits.js';
+import { FLUSH_SECONDS, LIMITS, type Limits, LOOK_SECONDS } from './limits.js';
 import { watchMethods } from './methods.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 import { type ModelPlace, Models } from './models.js';
-import { answerNoRequest } from './no-request.js';
+import { NoRequests } from './no-request.js';
 import { Problem, problemOf, shuttingDown } from './problems.js';
 import { addPage } from './static-page.js';
 
@@ -48,7 +48,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const app = makeApp(limits);
   let closing: Promise<void> | undefined;
 
-  app.addHook('onRequest', async ({ headers }) => {
+  app.addHook('onRequest', async ({ headers }, reply) => {
+    reply.header('x-content-type-options', 'nosniff');
     if (closing !== undefined) throw shuttingDown();
     requireOwnSite(headers, isLoopback(host));
   });
@@ -106,9 +107,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 function makeApp(limits: Limits): FastifyInstance {
+  const noRequests = new NoRequests();
+  const requestTimeout = limits.requestSeconds * 1000;
   const app = Fastify({
+    // Node takes the longer of the two times for the whole request, and looks every half minute if not told otherwise.
+    http: { requestTimeout, headersTimeout: requestTimeout, connectionsCheckingInterval: LOOK_SECONDS * 1000 },
+    requestTimeout,
     bodyLimit: limits.bodyBytes,
-    requestTimeout: limits.requestSeconds * 1000,
     keepAliveTimeout: 10_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -116,10 +121,14 @@ function makeApp(limits: Limits): FastifyInstance {
       const problem = problemOf(error);
       void reply.code(problem.status).send(problem.toJSON());
     },
-    clientErrorHandler: ({ code }, socket) => answerNoRequest(code, socket),
-    // Names of tensors are longer than the usual parameter.
-    routerOptions: { maxParamLength: 2_048 },
+    clientErrorHandler: ({ code }, socket) => noRequests.answer(code, socket),
+    // Names of models are those of folders: 255 bytes, each of which takes three characters in a path.
+    routerOptions: { maxParamLength: 765 },
+    // A body with such a field is refused like one with any other that is not known; nothing is copied from it.
+    onProtoPoisoning: 'ignore',
+    onConstructorPoisoning: 'ignore',
   });
+  noRequests.watch(app.server);
   app.server.maxConnections = limits.connections;
   // Only JSON is taken: other types could come from a form on any web page.
   app.removeContentTypeParser('text/plain');

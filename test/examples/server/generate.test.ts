@@ -1,19 +1,23 @@
 // Owns POST /generate: its events, its refusals, and that nothing goes on for a client that has gone.
 // Refuses a real model: the words are a fake's.
 
-import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { askWithoutReading, eventsOf, metric, post, start, until } from './fake.js';
+import { askWithoutReading, connectTo, eventsOf, metric, post, rawRequest, start, until } from './fake.js';
+
+const DEPTH = 10_000;
 
 const { address, counts, lines } = await start({
   generations: 2,
   tokens: 1_000_000,
   promptLength: 50,
-  bodyBytes: 2000,
+  bodyBytes: 3 * DEPTH,
 });
 
 /** No place is taken, and no generator is left running. */
 const atRest = async () => (await metric(address, 'generations_active')) === 0 && counts.begun === counts.left;
+
+/** Nested deeper than JSON.stringify follows; JSON.parse does. */
+const deep = '['.repeat(DEPTH) + ']'.repeat(DEPTH);
 
 async function refusal(response: Response): Promise<{ status: number; code: string; message: string }> {
   const { error } = (await response.json()) as { error: { code: string; message: string } };
@@ -52,7 +56,8 @@ describe('a generation', () => {
   it('that fails before its first token is a status without the reason, which the operator hears', async () => {
     const found = await refusal(await post(address, { prompt: 'fail' }));
     expect(found).toEqual({ status: 500, code: 'INTERNAL', message: 'the server made a mistake' });
-    expect(lines.at(-1)).toContain('a secret of the operator');
+    // Once.
+    expect(lines.filter((line) => line.includes('a secret of the operator'))).toHaveLength(1);
     await until(atRest);
   });
 
@@ -83,7 +88,7 @@ describe('a client that leaves', () => {
   });
 
   it('in the midst of its own body leaves the server as it was', async () => {
-    const socket = connect(Number(new URL(address).port), '127.0.0.1');
+    const socket = connectTo(address);
     const head =
       'POST /generate HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n';
     await new Promise<void>((resolve) => socket.write(`${head}{"prompt":`, () => resolve()));
@@ -93,7 +98,42 @@ describe('a client that leaves', () => {
   });
 });
 
+describe('requests one behind the other on a connection', () => {
+  it('all end when the client leaves, also those whose answer has not begun', async () => {
+    const begun = counts.begun;
+    const socket = connectTo(address);
+    socket.write(rawRequest({ prompt: 'pace:5', maxTokens: 1_000_000 }).repeat(2));
+    await until(async () => counts.begun === begun + 2);
+    socket.destroy();
+    await until(atRest);
+  });
+
+  it('get their answers in turn, and one that is no HTTP cuts the answer that is under way, but writes nothing into it', async () => {
+    const socket = connectTo(address);
+    let got = '';
+    socket.on('data', (text: string) => {
+      got += text;
+      if (got.includes('word3')) socket.write('nonsense\r\n\r\n');
+    });
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    socket.write(rawRequest({ prompt: 'a', maxTokens: 1 }) + rawRequest({ prompt: 'pace:5', maxTokens: 1_000_000 }));
+    await closed;
+    expect(got.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+    expect(got).toMatch(/event: summary[\s\S]*word0[\s\S]*word3/);
+    await until(atRest);
+  });
+});
+
 describe('limits', () => {
+  it('end the wait for a body that does not come', async () => {
+    const hasty = await start({ requestSeconds: 0.2 });
+    const socket = connectTo(hasty.address);
+    socket.write(rawRequest({ prompt: 'a' }).slice(0, -3));
+    const text = (await socket.toArray()).join('');
+    expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"REQUEST_TIMEOUT"/);
+    expect(hasty.counts.begun).toBe(0);
+  });
+
   it('refuse one generation too many at once, and only as long as there are that many', async () => {
     const gone = new AbortController();
     const busy = [1, 2].map(() => post(address, { prompt: 'pace:20', maxTokens: 100_000 }, { signal: gone.signal }));
@@ -135,7 +175,6 @@ describe('a request that is wrong', () => {
     ['nothing', '', 400, 'INVALID_JSON', /^the body is empty/],
     ['a list', [], 400, 'INVALID_REQUEST', /^the body is a JSON object/],
     ['null', 'null', 400, 'INVALID_REQUEST', /^the body is a JSON object/],
-    ['a prototype', '{"__proto__": {"prompt": "a"}}', 400, 'INVALID_JSON', /./],
     ['no prompt', {}, 400, 'INVALID_REQUEST', /^prompt is missing, not a string/],
     ['a prompt that is a number', { prompt: 7 }, 400, 'INVALID_REQUEST', /^prompt is 7, not a string/],
     [
@@ -161,6 +200,9 @@ describe('a request that is wrong', () => {
       'INVALID_REQUEST',
       /^temperature is -1, not a number from 0 to 5/,
     ],
+    ['an endless number', '{"prompt":"","maxTokens":1e999}', 400, 'INVALID_REQUEST', /^maxTokens is Infinity, not/],
+    ['a deep array', `{"prompt":${deep}}`, 400, 'INVALID_REQUEST', /^prompt is an array, not a string/],
+    ['a prototype', '{"prompt":"","__proto__":{"seed":1}}', 400, 'INVALID_REQUEST', /^there is no field "__proto__";/],
     ['null for a seed', { prompt: '', seed: null }, 400, 'INVALID_REQUEST', /^seed is null/],
     [
       'a field that is misspelt',
@@ -177,7 +219,7 @@ describe('a request that is wrong', () => {
       'MODEL_NOT_FOUND',
       /^there is no model "third"; there are "first", "second"/,
     ],
-    ['a huge body', { prompt: 'a'.repeat(5000) }, 413, 'BODY_TOO_LARGE', /^the body is too long/],
+    ['a huge body', { prompt: 'a'.repeat(3 * DEPTH) }, 413, 'BODY_TOO_LARGE', /^the body is too long/],
   ])('%s is refused', async (_, body, status, code, message) => {
     const begun = counts.begun;
     expect(await refusal(await post(address, body))).toEqual({ status, code, message: expect.stringMatching(message) });
