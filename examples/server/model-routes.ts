@@ -68,11 +68,18 @@ async function describe(model: ServedModel): Promise<unknown> {
   return { name, state, prefetch, mappedBytes, residentBytes, tensors: tensorsOf(weights) };
 }
 
-function tensorsOf(weights: SafeTensorsModel): unknown[] {
-  return Array.from(weights.keys(), (name) => {
+/** What never changes of a model: for tens of thousands of tensors it takes longer to find than to send. */
+const tensorLists = new WeakMap<SafeTensorsModel, readonly unknown[]>();
+
+function tensorsOf(weights: SafeTensorsModel): readonly unknown[] {
+  const known = tensorLists.get(weights);
+  if (known !== undefined) return known;
+  const list = Array.from(weights.keys(), (name) => {
     const { dtype, shape, data_offsets } = weights.info(name);
     return { name, dtype, shape, byteLength: data_offsets[1] - data_offsets[0] };
   });
+  tensorLists.set(weights, list);
+  return list;
 }
 
 function requireTensor(weights: SafeTensorsModel, name: unknown) {

@@ -46,6 +46,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const metrics = new Metrics((cause) => report(`failure: ${cause instanceof Error ? cause.stack : String(cause)}`));
   const generations = new Generations(models, limits, metrics);
   const app = makeApp(limits);
+  let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
   app.addHook('onRequest', async ({ headers }, reply) => {
@@ -91,12 +92,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clearInterval(sweep);
     models.close();
     metrics.stop();
+    // One that was still being opened is closed as soon as it is open.
+    await started;
   };
   return {
     models,
     listen: async (port) => {
       const address = await app.listen({ host, port });
-      void models.start();
+      started = models.start();
       return address;
     },
     close: () => {

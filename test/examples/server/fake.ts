@@ -65,6 +65,8 @@ export interface Running {
   readonly counts: FakeCounts;
   /** Lines for the operator. */
   readonly lines: string[];
+  /** Whether no place is taken, and no generator left running. */
+  atRest(): Promise<boolean>;
 }
 
 /** Starts one that is closed after the file's tests; its models are open unless that is not to be waited for. */
@@ -84,7 +86,8 @@ export async function start(limits: Partial<Limits> = {}, load?: Load, waits = t
   const address = await server.listen(0);
   if (waits)
     await until(async () => Array.from(server.models).every(({ state }) => state === 'ready' || state === 'failed'));
-  return { server, address, counts, lines };
+  const atRest = async () => (await metric(address, 'generations_active')) === 0 && counts.begun === counts.left;
+  return { server, address, counts, lines, atRest };
 }
 
 /** The fake as a model. A prompt is `pace:…` (milliseconds a word), `fail`, `fail later`, `flood`, `odd` or anything else. */

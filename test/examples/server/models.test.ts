@@ -1,8 +1,7 @@
 // Owns what the server tells of its models, and who may ask. Refuses the histogram's arithmetic, which is tested beside it.
 
 import { request } from 'node:http';
-import { connect } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { HOSTILE_NAMES, loadHostile, start, until } from './fake.js';
 
 const { address, server } = await start();
@@ -71,6 +70,17 @@ describe('POST /models/:name/…', () => {
     const { bytes, residentBytes } = (await get('/models/first/residency')).body as Record<string, number>;
     expect(residentBytes).toBe(bytes);
     expect(first!.prefetch.doneBytes).toBe(bytes);
+  });
+
+  it('evict once for all who ask at the same time', async () => {
+    const [, second] = server.models;
+    const evict = vi.spyOn(second!.require().weights, 'evict');
+    await Promise.all([second!.evict(), second!.evict()]);
+    // Each tensor, then what they share.
+    expect(evict).toHaveBeenCalledTimes(6);
+    await second!.evict();
+    expect(evict).toHaveBeenCalledTimes(12);
+    evict.mockRestore();
   });
 
   it('refuse what is under way already', async () => {
@@ -145,23 +155,6 @@ describe('a path', () => {
       expect(await statusFor('/health', { host }), host).toBe(403);
     }
   });
-});
-
-it('what is no HTTP is answered, and its connection closed', async () => {
-  const answer = (text: string) =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connect(Number(new URL(address).port), '127.0.0.1');
-      let all = '';
-      socket.setEncoding('utf8').on('data', (more: string) => {
-        all += more;
-      });
-      socket.on('error', reject).on('close', () => resolve(all));
-      socket.write(text);
-    });
-  expect(await answer('hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 [\s\S]*"INVALID_REQUEST"/);
-  expect(await answer(`GET / HTTP/1.1\r\nlong: ${'x'.repeat(20_000)}\r\n`)).toMatch(
-    /^HTTP\/1.1 431 [\s\S]*"HEADERS_TOO_LARGE"/,
-  );
 });
 
 it('GET /health names the models and their states', async () => {

@@ -5,7 +5,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { askWithoutReading, connectTo, eventsOf, post, rawRequest, start, until } from './fake.js';
+import type { LoadedModel } from '../../../examples/server/engine.js';
+import { askWithoutReading, connectTo, eventsOf, loadHostile, post, rawRequest, start, until } from './fake.js';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -131,6 +132,28 @@ describe('close', () => {
     expect((await answer).join('')).toMatch(/^HTTP\/1.1 503 [\s\S]*"SHUTTING_DOWN"/);
     await closed;
     expect(counts.begun).toBe(0);
+  });
+
+  it('closes a model that is still being opened', async () => {
+    let open = () => {};
+    const opening = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const opened: LoadedModel[] = [];
+    const { server } = await start(
+      {},
+      async (directory) => {
+        await opening;
+        const model = await loadHostile(directory);
+        opened.push(model);
+        return model;
+      },
+      false,
+    );
+    const closed = server.close();
+    open();
+    await closed;
+    expect(opened.map(({ weights }) => weights.closed)).toEqual([true, true]);
   });
 
   it('is the same when asked twice, and does not wait for a client that does not read', async () => {
