@@ -113,8 +113,8 @@ function makeApp(limits: Limits): FastifyInstance {
   const noRequests = new NoRequests();
   const requestTimeout = limits.requestSeconds * 1000;
   const app = Fastify({
-    // Node takes the longer of the two times for the whole request, and looks every half minute if not told otherwise.
-    http: { requestTimeout, headersTimeout: requestTimeout, connectionsCheckingInterval: LOOK_SECONDS * 1000 },
+    // Told here as well, Node does not give the headers a minute, and the whole request with them.
+    http: { requestTimeout, connectionsCheckingInterval: LOOK_SECONDS * 1000 },
     requestTimeout,
     bodyLimit: limits.bodyBytes,
     keepAliveTimeout: 10_000,

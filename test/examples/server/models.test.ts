@@ -171,6 +171,7 @@ it('GET / is a page that may load nothing from elsewhere', async () => {
   expect(page.headers.get('content-security-policy')).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self';/,
   );
+  expect(page.headers.get('x-content-type-options')).toBe('nosniff');
   const html = await page.text();
   const links = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link!);
   expect(links).toContain('/page/main.js');
