@@ -1,6 +1,5 @@
 // Owns the answer to what is no request: bytes that are not HTTP, or that do not end. Refuses to go on with the connection.
 
-import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from './problems.js';
 
@@ -15,30 +14,15 @@ const OF_NODE: Readonly<Record<string, readonly [line: string, problem: Problem]
   ],
 };
 
-/** What is no request, on the connections of one server. */
-export class NoRequests {
-  /** The answers that each connection is still owed. */
-  readonly #owed = new WeakMap<Socket, Set<ServerResponse>>();
-
-  /** Has to see the answers of the server. */
-  watch(server: Server): void {
-    server.on('request', ({ socket }, response) => {
-      const owed = this.#owed.get(socket) ?? new Set();
-      this.#owed.set(socket, owed.add(response));
-      response.once('close', () => owed.delete(response));
-    });
+/**
+ * Writes straight to the socket, since there is nothing to reply to, and ends it. `isWithin` an answer, another would be
+ * taken for a part of it, and there is nothing to write.
+ */
+export function answerNoRequest(code: string | undefined, socket: Socket, isWithin: boolean): void {
+  if (isWithin || !socket.writable || code === 'ECONNRESET') {
+    socket.destroy();
+    return;
   }
-
-  /** Writes straight to the socket, since there is nothing to reply to, and ends it. */
-  answer(code: string | undefined, socket: Socket): void {
-    // In the midst of an answer, another would be taken for a part of it.
-    const isAnswering = [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
-    if (isAnswering || !socket.writable || code === 'ECONNRESET') socket.destroy();
-    else refuse(code, socket);
-  }
-}
-
-function refuse(code: string | undefined, socket: Socket): void {
   const [line, problem] = OF_NODE[code ?? ''] ?? [
     '400 Bad Request',
     new Problem(400, 'INVALID_REQUEST', 'this is not HTTP'),

@@ -11,8 +11,9 @@ import { watchMethods } from './methods.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 import { type ModelPlace, Models } from './models.js';
-import { NoRequests } from './no-request.js';
-import { Problem, problemOf, shuttingDown } from './problems.js';
+import { answerNoRequest } from './no-request.js';
+import { Owed } from './owed.js';
+import { busy, Problem, problemOf, shuttingDown } from './problems.js';
 import { addPage } from './static-page.js';
 
 /** Milliseconds between two looks for connections that have become idle while the server closes. */
@@ -45,14 +46,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const models = new Models(options.models, options.load, report);
   const metrics = new Metrics((cause) => report(`failure: ${cause instanceof Error ? cause.stack : String(cause)}`));
   const generations = new Generations(models, limits, metrics);
-  const app = makeApp(limits);
+  const owed = new Owed();
+  const app = makeApp(limits, owed);
   let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  app.addHook('onRequest', async ({ headers }, reply) => {
+  app.addHook('onRequest', async ({ headers, raw }, reply) => {
     reply.header('x-content-type-options', 'nosniff');
     if (closing !== undefined) throw shuttingDown();
     requireOwnSite(headers, isLoopback(host));
+    if (owed.count(raw.socket) > limits.unanswered) throw busy('requests of this connection', limits.unanswered);
   });
   app.addHook('onResponse', async ({ routeOptions, method }, { raw }) => {
     metrics.onRequest(routeOptions.url ?? 'none', routeOptions.url === undefined ? 'any' : method, raw.statusCode);
@@ -109,13 +112,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-function makeApp(limits: Limits): FastifyInstance {
-  const noRequests = new NoRequests();
+function makeApp(limits: Limits, owed: Owed): FastifyInstance {
   const requestTimeout = limits.requestSeconds * 1000;
   const app = Fastify({
     // Told here as well, Node does not give the headers a minute, and the whole request with them.
     http: { requestTimeout, connectionsCheckingInterval: LOOK_SECONDS * 1000 },
     requestTimeout,
+    // No answer has a pause so long; a client that does not take its answer would keep its connection for ever.
+    connectionTimeout: limits.generationSeconds * 1250,
     bodyLimit: limits.bodyBytes,
     keepAliveTimeout: 10_000,
     forceCloseConnections: 'idle',
@@ -124,14 +128,14 @@ function makeApp(limits: Limits): FastifyInstance {
       const problem = problemOf(error);
       void reply.code(problem.status).send(problem.toJSON());
     },
-    clientErrorHandler: ({ code }, socket) => noRequests.answer(code, socket),
+    clientErrorHandler: ({ code }, socket) => answerNoRequest(code, socket, owed.isWithin(socket)),
     // Names of models are those of folders: 255 bytes, each of which takes three characters in a path.
     routerOptions: { maxParamLength: 765 },
     // A body with such a field is refused like one with any other that is not known; nothing is copied from it.
     onProtoPoisoning: 'ignore',
     onConstructorPoisoning: 'ignore',
   });
-  noRequests.watch(app.server);
+  owed.watch(app.server);
   app.server.maxConnections = limits.connections;
   // Only JSON is taken: other types could come from a form on any web page.
   app.removeContentTypeParser('text/plain');

@@ -36,6 +36,23 @@ describe('a client that leaves', () => {
 });
 
 describe('requests one behind the other on a connection', () => {
+  it('are refused when too many are not answered yet, and answered again afterwards', async () => {
+    const socket = connectTo(address);
+    let got = '';
+    socket.on('data', (text: string) => {
+      got += text;
+    });
+    const statuses = () => [...got.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    const some = 'GET /page/units.js HTTP/1.1\r\nhost: localhost\r\n\r\n';
+    for (let round = 1; round <= 3; round++) {
+      socket.write(some.repeat(10));
+      await until(async () => statuses().length === round * 10);
+    }
+    const round = [200, 200, 200, 200, 200, 200, 200, 200, 429, 429];
+    expect(statuses()).toEqual([...round, ...round, ...round]);
+    socket.destroy();
+  });
+
   it('all end when the client leaves, also those whose answer has not begun', async () => {
     const begun = counts.begun;
     const socket = connectTo(address);

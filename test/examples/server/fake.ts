@@ -10,7 +10,7 @@ import { afterAll } from 'vitest';
 import type { Generation, Load } from '../../../examples/server/engine.js';
 import type { Limits } from '../../../examples/server/limits.js';
 import { createServer, type Server } from '../../../examples/server/server.js';
-import { openModel, save } from '../../../src/index.js';
+import { openModel, save, type TensorInput } from '../../../src/index.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'safetensors-server-'));
 const file = join(directory, 'model.safetensors');
@@ -36,15 +36,19 @@ export const HOSTILE_NAMES: readonly string[] = [
   '\u2028\n\ud83d\ude00',
 ];
 
-const hostileDirectory = join(directory, 'hostile');
-mkdirSync(hostileDirectory);
-await save(
-  join(hostileDirectory, 'model.safetensors'),
-  new Map(HOSTILE_NAMES.map((name) => [name, { dtype: 'U8', shape: [1], data: Uint8Array.of(3) }])),
-);
-
 /** The fake over tensors of those names. */
-export const loadHostile: Load = () => fakeLoad({ begun: 0, left: 0 })(hostileDirectory);
+export const loadHostile = await loadOf('hostile', HOSTILE_NAMES);
+
+async function loadOf(folder: string, names: readonly string[]): Promise<Load> {
+  const place = join(directory, folder);
+  mkdirSync(place);
+  const tensors = names.map((name): [string, TensorInput] => [
+    name,
+    { dtype: 'U8', shape: [1], data: Uint8Array.of(3) },
+  ]);
+  await save(join(place, 'model.safetensors'), new Map(tensors));
+  return () => fakeLoad({ begun: 0, left: 0 })(place);
+}
 
 afterAll(async () => {
   await Promise.all(Array.from(running, (server) => server.close()));
