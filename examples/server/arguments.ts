@@ -31,6 +31,8 @@ export function readArguments(given: readonly string[]): Arguments | undefined {
   if (!/^\d+$/.test(values.port) || port > 65_535) throw new UsageError(`--port is ${values.port}, not 0 to 65535`);
   if (positionals.length === 0) throw new UsageError('name a directory of a model');
   const models = positionals.map(placeOf);
+  const odd = models.find(({ name }) => ['', '.', '..'].includes(name));
+  if (odd !== undefined) throw new UsageError(`"${odd.name}" is no name for a model; name it NAME=DIRECTORY`);
   const twice = models.find(({ name }, index) => models.findIndex((other) => other.name === name) < index);
   if (twice !== undefined) throw new UsageError(`two models are called "${twice.name}"; name them NAME=DIRECTORY`);
   return { models, host: values.host, port };

@@ -41,8 +41,13 @@ export class EventStream {
   end(event: string, data: unknown): void {
     const response = this.#response;
     if (response.destroyed) return;
-    const cut = setTimeout(() => response.destroy(), FLUSH_SECONDS * 1000).unref();
-    response.once('close', () => clearTimeout(cut));
+    const beginToCut = () => {
+      const cut = setTimeout(() => response.destroy(), FLUSH_SECONDS * 1000).unref();
+      response.once('close', () => clearTimeout(cut));
+    };
+    // One that waits behind another on its connection has no socket yet, and the client no chance to take it.
+    if (response.socket === null) response.once('socket', beginToCut);
+    else beginToCut();
     response.end(frame(event, data));
   }
 }

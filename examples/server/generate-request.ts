@@ -59,8 +59,12 @@ function wholeNumber(
   throw invalid(`${name} is ${shown(value)}, not a whole number from ${least} to ${most}`);
 }
 
+/** As a message shows it. What is inside of an array or object is not: it may be nested too deep to be written. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'missing';
+  if (value === undefined) return 'missing';
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 

@@ -2,6 +2,7 @@
 // Refuses to go on writing for a client that has gone.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { onDeparture } from './departure.js';
 import type { Generation } from './engine.js';
 import { EventStream } from './event-stream.js';
 import { readGenerateRequest } from './generate-request.js';
@@ -30,6 +31,7 @@ export class Generations {
   readonly #watcher: GenerationWatcher;
   readonly #slots: Slots;
   readonly #running = new Set<AbortController>();
+  #isDraining = false;
   #onIdle: (() => void) | undefined;
 
   constructor(models: Models, limits: Limits, watcher: GenerationWatcher) {
@@ -53,7 +55,7 @@ export class Generations {
     const model = this.#models.require(name);
     const loaded = model.require();
     await this.#slots.run(() =>
-      this.#cancellable(reply, async (signal) => {
+      this.#cancellable(request, async (signal) => {
         const generation = loaded.generate(prompt, { ...options, signal });
         const outcome = await this.#stream(generation, model.name, reply, signal).finally(() => {
           // Ends it where an event could not be sent; one that has ended does not mind.
@@ -64,8 +66,9 @@ export class Generations {
     );
   }
 
-  /** Lets generations end by themselves for so long, then ends them; resolves when none is left. */
+  /** Begins no more. Lets generations end by themselves for so long, then ends them; resolves when none is left. */
   async drain(graceSeconds: number): Promise<void> {
+    this.#isDraining = true;
     if (this.#running.size === 0) return;
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
@@ -77,21 +80,21 @@ export class Generations {
     clearTimeout(end);
   }
 
-  async #cancellable(reply: FastifyReply, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #cancellable(request: FastifyRequest, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    // Its body, or the place for it, came after the signal to shut down.
+    if (this.#isDraining) throw shuttingDown();
     const { generationSeconds } = this.#limits;
     // Not AbortSignal.any: on Node 20 a long-lived signal keeps every one that was made from it.
     const controller = new AbortController();
-    const onClose = () => controller.abort(new Disconnected());
     const tooLong = new Problem(503, 'TOO_LONG', `the generation was ended after ${generationSeconds} seconds`);
     const timer = setTimeout(() => controller.abort(tooLong), generationSeconds * 1000);
-    reply.raw.once('close', onClose);
-    if (reply.raw.destroyed) onClose();
+    const stay = onDeparture(request, () => controller.abort(new Disconnected()));
     this.#running.add(controller);
     try {
       await work(controller.signal);
     } finally {
       clearTimeout(timer);
-      reply.raw.off('close', onClose);
+      stay();
       this.#running.delete(controller);
       if (this.#running.size === 0) this.#onIdle?.();
     }
@@ -122,12 +125,12 @@ export class Generations {
         return 'disconnected';
       }
       const problem = problemOf(error);
-      if (problem.cause !== undefined) this.#watcher.onFailure(problem.cause);
       if (events === undefined) {
         // The client's own mistakes are no generations.
         if (problem.status >= 500) this.#watcher.onEnd(model, error instanceof Problem ? 'cut' : 'failed');
         throw problem;
       }
+      if (problem.cause !== undefined) this.#watcher.onFailure(problem.cause);
       events.end('error', problem);
       return error instanceof Problem ? 'cut' : 'failed';
     }

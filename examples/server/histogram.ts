@@ -11,7 +11,7 @@ export interface Histogram {
   readonly elements: number;
   /** Elements that were looked at. */
   readonly counted: number;
-  /** Of those, the ones that are NaN or infinite; they are in no bin. */
+  /** Of those, the ones that are NaN, infinite, or of F64 and beyond what float32 holds; they are in no bin. */
   readonly notFinite: number;
   readonly min: number | null;
   readonly max: number | null;

@@ -12,10 +12,15 @@ export interface Limits {
   readonly promptLength: number;
   /** Most tokens that a request may ask for. */
   readonly tokens: number;
-  /** Longest generation, in seconds; it also frees the place of a client that does not read. */
+  /**
+   * Longest generation, in seconds; it also frees the place of a client that does not read. A connection on which nothing
+   * moves for a quarter longer is cut.
+   */
   readonly generationSeconds: number;
   /** Longest wait for the rest of a request, in seconds. */
   readonly requestSeconds: number;
+  /** Requests of one connection that are not answered yet: their answers are kept until their turn comes. */
+  readonly unanswered: number;
   /** Open connections; further ones are closed at once. */
   readonly connections: number;
   /** How long generations may go on after the signal to shut down, in seconds. */
@@ -30,9 +35,13 @@ export const LIMITS: Limits = {
   tokens: 1_024,
   generationSeconds: 120,
   requestSeconds: 15,
+  unanswered: 8,
   connections: 512,
   graceSeconds: 5,
 };
+
+/** Seconds between two looks for requests that have not come in time: they may take so much longer. */
+export const LOOK_SECONDS = 1;
 
 /** Tokens of a request that names no number. */
 export const DEFAULT_TOKENS = 128;

@@ -23,6 +23,7 @@ export interface DelayReading {
 /** Watches the event loop of this thread. */
 export class LoopDelay {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: RESOLUTION });
+  #sum = 0;
 
   constructor() {
     this.#histogram.enable();
@@ -32,7 +33,9 @@ export class LoopDelay {
     const { count, mean } = this.#histogram;
     if (count === 0) return { buckets: DELAY_BOUNDS.map(() => 0), count, sum: 0 };
     const buckets = DELAY_BOUNDS.map((bound) => countAtMost(this.#histogram, bound));
-    return { buckets, count, sum: Math.max(0, mean / NANOSECONDS - RESOLUTION / 1000) * count };
+    // After a late look the next is early. A sum that shrank would look like a restart.
+    this.#sum = Math.max(this.#sum, (mean / NANOSECONDS - RESOLUTION / 1000) * count);
+    return { buckets, count, sum: this.#sum };
   }
 
   stop(): void {

@@ -22,6 +22,8 @@ async function main(): Promise<void> {
     server.close().then(() => report('closed'), fail);
   };
   process.on('SIGTERM', stop).on('SIGINT', stop);
+  // Whoever read the log may have gone; those who are served have not.
+  process.stderr.on('error', () => {});
   process.stdout.write(`${await server.listen(given.port)}\n`);
 }
 

@@ -3,6 +3,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import { SafeTensorsError, type SafeTensorsModel } from 'safetensors-mmap';
+import { onDeparture } from './departure.js';
 import { histogramOf } from './histogram.js';
 import type { Limits } from './limits.js';
 import type { Models } from './models.js';
@@ -16,8 +17,8 @@ interface OfModel {
   Params: { name: string };
 }
 
-interface OfTensor {
-  Params: { name: string; tensor: string };
+interface OfTensor extends OfModel {
+  Querystring: { tensor?: unknown };
 }
 
 /** Adds GET /models and what is below it. */
@@ -45,12 +46,15 @@ export function addModelRoutes(app: FastifyInstance, models: Models, limits: Lim
     return { state: model.state };
   });
 
-  app.get<OfTensor>('/models/:name/tensors/:tensor/histogram', async ({ params }, reply) => {
-    const { weights } = models.require(params.name).require();
-    const tensor = requireTensor(weights, params.tensor);
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort(new Problem(499, 'DISCONNECTED', 'the client has gone')));
-    return histograms.run(() => histogramOf(tensor, BINS, gone.signal).catch(explain));
+  // Not a part of the path: names may be empty, "..", or longer than those of a folder.
+  app.get<OfTensor>('/models/:name/histogram', async (request) => {
+    const { weights } = models.require(request.params.name).require();
+    const tensor = requireTensor(weights, request.query.tensor);
+    return histograms.run(async () => {
+      const gone = new AbortController();
+      const stay = onDeparture(request, () => gone.abort(new Problem(499, 'DISCONNECTED', 'the client has gone')));
+      return histogramOf(tensor, BINS, gone.signal).catch(explain).finally(stay);
+    });
   });
 }
 
@@ -64,14 +68,22 @@ async function describe(model: ServedModel): Promise<unknown> {
   return { name, state, prefetch, mappedBytes, residentBytes, tensors: tensorsOf(weights) };
 }
 
-function tensorsOf(weights: SafeTensorsModel): unknown[] {
-  return Array.from(weights.keys(), (name) => {
+/** What never changes of a model: for tens of thousands of tensors it takes longer to find than to send. */
+const tensorLists = new WeakMap<SafeTensorsModel, readonly unknown[]>();
+
+function tensorsOf(weights: SafeTensorsModel): readonly unknown[] {
+  const known = tensorLists.get(weights);
+  if (known !== undefined) return known;
+  const list = Array.from(weights.keys(), (name) => {
     const { dtype, shape, data_offsets } = weights.info(name);
     return { name, dtype, shape, byteLength: data_offsets[1] - data_offsets[0] };
   });
+  tensorLists.set(weights, list);
+  return list;
 }
 
-function requireTensor(weights: SafeTensorsModel, name: string) {
+function requireTensor(weights: SafeTensorsModel, name: unknown) {
+  if (typeof name !== 'string') throw new Problem(400, 'INVALID_REQUEST', 'name one tensor, as ?tensor=NAME');
   try {
     return weights.tensor(name);
   } catch (error) {
@@ -81,9 +93,12 @@ function requireTensor(weights: SafeTensorsModel, name: string) {
 }
 
 /** What the library refuses of a tensor is no failure of the server. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['INVALID_ARGUMENT', 'the values of this tensor are no real numbers'],
+  ['SUB_BYTE_MISALIGNED', 'rows of this tensor begin inside of a byte; it is too large to be read in one go'],
+]);
+
 function explain(error: unknown): never {
-  if (error instanceof SafeTensorsError && ['INVALID_ARGUMENT', 'SUB_BYTE_MISALIGNED'].includes(error.code)) {
-    throw new Problem(422, error.code, 'the values of this tensor cannot be counted as numbers');
-  }
-  throw error;
+  const message = error instanceof SafeTensorsError ? REFUSED.get(error.code) : undefined;
+  throw message === undefined ? error : new Problem(422, (error as SafeTensorsError).code, message);
 }

@@ -14,9 +14,12 @@ const OF_NODE: Readonly<Record<string, readonly [line: string, problem: Problem]
   ],
 };
 
-/** Writes straight to the socket, since there is nothing to reply to, and ends it. */
-export function answerNoRequest(code: string | undefined, socket: Socket): void {
-  if (!socket.writable || code === 'ECONNRESET') {
+/**
+ * Writes straight to the socket, since there is nothing to reply to, and ends it. `isWithin` an answer, another would be
+ * taken for a part of it, and there is nothing to write.
+ */
+export function answerNoRequest(code: string | undefined, socket: Socket, isWithin: boolean): void {
+  if (isWithin || !socket.writable || code === 'ECONNRESET') {
     socket.destroy();
     return;
   }

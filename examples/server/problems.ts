@@ -44,6 +44,7 @@ const OF_FASTIFY: Readonly<Record<string, readonly [status: number, code: string
   FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'INVALID_JSON', 'the body is empty; it has to be a JSON object'],
   FST_ERR_CTP_INVALID_JSON_BODY: [400, 'INVALID_JSON', 'the body is not JSON'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'INVALID_REQUEST', 'the body is not as long as Content-Length says'],
+  FST_ERR_MAX_PARAM_LENGTH: [404, 'NOT_FOUND', 'there is nothing at this path'],
   FST_ERR_BAD_URL: [400, 'INVALID_REQUEST', 'the path is not a valid URL'],
 };
 

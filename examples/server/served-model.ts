@@ -1,6 +1,7 @@
 // Owns one model from the command line to its close: opening, bringing its weights into memory, what state that is in.
 // Refuses to make a client wait: the model serves as soon as its files are open, whatever is in memory.
 
+import type { SafeTensorsModel } from 'safetensors-mmap';
 import { myTurn } from '../llama/turns.js';
 import type { Load, LoadedModel } from './engine.js';
 import { Problem } from './problems.js';
@@ -26,6 +27,7 @@ export class ServedModel {
   #residency: Residency | undefined;
   #state: ModelState = 'opening';
   #prefetch = { doneBytes: 0, totalBytes: 0 };
+  #evicting: Promise<void> | undefined;
 
   constructor(name: string, directory: string, load: Load, report: (line: string) => void) {
     this.name = name;
@@ -69,22 +71,21 @@ export class ServedModel {
   /** Begins to bring the weights into memory. Throws a Problem when that is already under way. */
   beginPrefetch(): void {
     const loaded = this.require();
-    if (this.#state === 'loading') throw new Problem(409, 'ALREADY_LOADING', `model "${this.name}" is being loaded`);
+    this.#requireAtRest();
     void this.#bringIn(loaded);
   }
 
-  /** Gives the memory of the weights back to the system. Rejects with a Problem while they are on their way there. */
+  /**
+   * Gives the memory of the weights back to the system, once for all who ask meanwhile. Rejects with a Problem while the
+   * weights are on their way there.
+   */
   async evict(): Promise<void> {
     const { weights } = this.require();
-    if (this.#state === 'loading') throw new Problem(409, 'ALREADY_LOADING', `model "${this.name}" is being loaded`);
-    // All at once would hold up the event loop, 0.1 s for a GiB.
-    for (const name of weights.keys()) {
-      await myTurn();
-      weights.evict(name);
-    }
-    // Pages that two tensors share are still there.
-    weights.evict();
-    this.#residency?.forget();
+    this.#requireAtRest();
+    this.#evicting ??= this.#giveBack(weights).finally(() => {
+      this.#evicting = undefined;
+    });
+    await this.#evicting;
   }
 
   /** The open model. Throws a Problem while there is none. */
@@ -106,6 +107,21 @@ export class ServedModel {
   close(): void {
     this.#closing.abort(new Error('the server is closing'));
     this.#loaded?.close();
+  }
+
+  #requireAtRest(): void {
+    if (this.#state === 'loading') throw new Problem(409, 'ALREADY_LOADING', `model "${this.name}" is being loaded`);
+  }
+
+  async #giveBack(weights: SafeTensorsModel): Promise<void> {
+    // All at once would hold up the event loop, 0.1 s for a GiB.
+    for (const name of weights.keys()) {
+      await myTurn();
+      weights.evict(name);
+    }
+    // Pages that two tensors share are still there.
+    weights.evict();
+    this.#residency?.forget();
   }
 
   async #bringIn({ weights }: LoadedModel): Promise<void> {

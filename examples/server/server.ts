@@ -6,13 +6,14 @@ import type { Load } from './engine.js';
 import { CONTENT_TYPE } from './exposition.js';
 import { Generations } from './generations.js';
 import { isLoopback, requireOwnSite } from './hosts.js';
-import { FLUSH_SECONDS, LIMITS, type Limits } from './limits.js';
+import { FLUSH_SECONDS, LIMITS, type Limits, LOOK_SECONDS } from './limits.js';
 import { watchMethods } from './methods.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 import { type ModelPlace, Models } from './models.js';
 import { answerNoRequest } from './no-request.js';
-import { Problem, problemOf, shuttingDown } from './problems.js';
+import { Owed } from './owed.js';
+import { busy, Problem, problemOf, shuttingDown } from './problems.js';
 import { addPage } from './static-page.js';
 
 /** Milliseconds between two looks for connections that have become idle while the server closes. */
@@ -45,12 +46,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const models = new Models(options.models, options.load, report);
   const metrics = new Metrics((cause) => report(`failure: ${cause instanceof Error ? cause.stack : String(cause)}`));
   const generations = new Generations(models, limits, metrics);
-  const app = makeApp(limits);
+  const owed = new Owed();
+  const app = makeApp(limits, owed);
+  let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  app.addHook('onRequest', async ({ headers }) => {
+  app.addHook('onRequest', async ({ headers, raw }, reply) => {
+    reply.header('x-content-type-options', 'nosniff');
     if (closing !== undefined) throw shuttingDown();
     requireOwnSite(headers, isLoopback(host));
+    if (owed.count(raw.socket) > limits.unanswered) throw busy('requests of this connection', limits.unanswered);
   });
   app.addHook('onResponse', async ({ routeOptions, method }, { raw }) => {
     metrics.onRequest(routeOptions.url ?? 'none', routeOptions.url === undefined ? 'any' : method, raw.statusCode);
@@ -90,12 +95,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clearInterval(sweep);
     models.close();
     metrics.stop();
+    // One that was still being opened is closed as soon as it is open.
+    await started;
   };
   return {
     models,
     listen: async (port) => {
       const address = await app.listen({ host, port });
-      void models.start();
+      started = models.start();
       return address;
     },
     close: () => {
@@ -105,10 +112,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-function makeApp(limits: Limits): FastifyInstance {
+function makeApp(limits: Limits, owed: Owed): FastifyInstance {
+  const requestTimeout = limits.requestSeconds * 1000;
   const app = Fastify({
+    // Told here as well, Node does not give the headers a minute, and the whole request with them.
+    http: { requestTimeout, connectionsCheckingInterval: LOOK_SECONDS * 1000 },
+    requestTimeout,
+    // No answer has a pause so long; a client that does not take its answer would keep its connection for ever.
+    connectionTimeout: limits.generationSeconds * 1250,
     bodyLimit: limits.bodyBytes,
-    requestTimeout: limits.requestSeconds * 1000,
     keepAliveTimeout: 10_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -116,10 +128,14 @@ function makeApp(limits: Limits): FastifyInstance {
       const problem = problemOf(error);
       void reply.code(problem.status).send(problem.toJSON());
     },
-    clientErrorHandler: ({ code }, socket) => answerNoRequest(code, socket),
-    // Names of tensors are longer than the usual parameter.
-    routerOptions: { maxParamLength: 2_048 },
+    clientErrorHandler: ({ code }, socket) => answerNoRequest(code, socket, owed.isWithin(socket)),
+    // Names of models are those of folders: 255 bytes, each of which takes three characters in a path.
+    routerOptions: { maxParamLength: 765 },
+    // A body with such a field is refused like one with any other that is not known; nothing is copied from it.
+    onProtoPoisoning: 'ignore',
+    onConstructorPoisoning: 'ignore',
   });
+  owed.watch(app.server);
   app.server.maxConnections = limits.connections;
   // Only JSON is taken: other types could come from a form on any web page.
   app.removeContentTypeParser('text/plain');

@@ -27,8 +27,9 @@ async function load() {
     option.value = name;
   });
   const chosen = models[select.selectedIndex];
-  const wasEmpty = before[select.selectedIndex]?.tensors.length ?? 0;
-  if (chosen !== undefined && chosen.tensors.length > 0 && wasEmpty === 0) showModel(chosen);
+  const wasOpening = (before[select.selectedIndex]?.state ?? 'opening') === 'opening';
+  // Also one that failed: the server says so in place of the weights.
+  if (chosen !== undefined && chosen.state !== 'opening' && wasOpening) showModel(chosen);
   if (models.length === 0 || models.some(({ state }) => state === 'opening')) setTimeout(load, 500);
 }
 

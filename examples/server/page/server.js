@@ -29,8 +29,7 @@ export function getResidency(model) {
  * @returns {Promise<Histogram>}
  */
 export function getHistogram(model, tensor, signal) {
-  const path = `/models/${encodeURIComponent(model)}/tensors/${encodeURIComponent(tensor)}/histogram`;
-  return request(path, { signal });
+  return request(`/models/${encodeURIComponent(model)}/histogram?tensor=${encodeURIComponent(tensor)}`, { signal });
 }
 
 /**
@@ -69,7 +68,7 @@ export async function* generate(body, signal) {
 
 /** @param {string} frame */
 function eventOf(frame) {
-  const [, event = '', data = 'null'] = /^event: (.*)\ndata: (.*)$/.exec(frame) ?? [];
+  const [, event = '', data = 'null'] = /^event: (.*)\ndata: (.*)$/s.exec(frame) ?? [];
   return { event, data: JSON.parse(data) };
 }
 

@@ -149,10 +149,14 @@ export class Tree {
  * @returns {Node}
  */
 function joined(node) {
-  if (node.tensor !== undefined || node.children.size !== 1) return node;
-  const only = joined(/** @type {Node} */ (node.children.values().next().value));
-  only.label = `${node.label}.${only.label}`;
-  return only;
+  const labels = [node.label];
+  let last = node;
+  while (last.tensor === undefined && last.children.size === 1) {
+    last = /** @type {Node} */ (last.children.values().next().value);
+    labels.push(last.label);
+  }
+  last.label = labels.join('.');
+  return last;
 }
 
 /**

@@ -23,6 +23,8 @@ it.each([
   [['--port', '', 'a'], /^--port is , not/],
   [['--port', '1e3', 'a'], /^--port is 1e3, not/],
   [['--nonsense', 'a'], /^Unknown option '--nonsense'/],
+  [['/'], /^"" is no name for a model; name it NAME=DIRECTORY/],
+  [['..=a'], /^".." is no name/],
   [['x/a', 'y/a'], /^two models are called "a"; name them NAME=DIRECTORY/],
 ])('refuses %j', (args, message) => {
   expect(() => readArguments(args)).toThrow(UsageError);

@@ -2,15 +2,20 @@
 
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { EventStream } from '../../../examples/server/event-stream.js';
 
 /** As much of a response as a stream uses; it takes one event, and then has enough. */
 class FullResponse extends EventEmitter {
   destroyed = false;
+  socket: object | null = null;
   readonly written: string[] = [];
   writeHead(): void {}
   flushHeaders(): void {}
+  end(): void {}
+  destroy(): void {
+    this.destroyed = true;
+  }
   write(text: string): boolean {
     this.written.push(text);
     return this.written.length < 2;
@@ -53,4 +58,24 @@ it('send to a client that has gone does nothing', async () => {
   full.destroyed = true;
   expect(await isSettled(stream.send('token', {}))).toBe(true);
   expect(full.written).toEqual([]);
+});
+
+it('end cuts off a client that does not take the last event, but not one whose turn has not come', () => {
+  vi.useFakeTimers();
+  const { full, stream } = response();
+  stream.end('summary', {});
+  vi.runAllTimers();
+  expect(full.destroyed).toBe(false);
+  full.socket = {};
+  full.emit('socket');
+  vi.runAllTimers();
+  expect(full.destroyed).toBe(true);
+
+  const { full: prompt, stream: taken } = response();
+  prompt.socket = {};
+  taken.end('summary', {});
+  prompt.emit('close');
+  vi.runAllTimers();
+  expect(prompt.destroyed).toBe(false);
+  vi.useRealTimers();
 });

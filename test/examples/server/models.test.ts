@@ -1,9 +1,8 @@
 // Owns what the server tells of its models, and who may ask. Refuses the histogram's arithmetic, which is tested beside it.
 
 import { request } from 'node:http';
-import { connect } from 'node:net';
-import { describe, expect, it } from 'vitest';
-import { start, until } from './fake.js';
+import { describe, expect, it, vi } from 'vitest';
+import { HOSTILE_NAMES, loadHostile, start, until } from './fake.js';
 
 const { address, server } = await start();
 
@@ -73,6 +72,17 @@ describe('POST /models/:name/…', () => {
     expect(first!.prefetch.doneBytes).toBe(bytes);
   });
 
+  it('evict once for all who ask at the same time', async () => {
+    const [, second] = server.models;
+    const evict = vi.spyOn(second!.require().weights, 'evict');
+    await Promise.all([second!.evict(), second!.evict()]);
+    // Each tensor, then what they share.
+    expect(evict).toHaveBeenCalledTimes(6);
+    await second!.evict();
+    expect(evict).toHaveBeenCalledTimes(12);
+    evict.mockRestore();
+  });
+
   it('refuse what is under way already', async () => {
     const [first] = server.models;
     first!.beginPrefetch();
@@ -82,8 +92,8 @@ describe('POST /models/:name/…', () => {
   });
 });
 
-describe('GET /models/:name/tensors/:tensor/histogram', () => {
-  const histogram = (name: string) => get(`/models/first/tensors/${encodeURIComponent(name)}/histogram`);
+describe('GET /models/:name/histogram', () => {
+  const histogram = (name: string) => get(`/models/first/histogram?tensor=${encodeURIComponent(name)}`);
 
   it('counts values, also of a tensor with an odd name', async () => {
     const { status, body } = await histogram('model.embed.weight');
@@ -91,15 +101,25 @@ describe('GET /models/:name/tensors/:tensor/histogram', () => {
     expect(await histogram('odd/name": é')).toMatchObject({ status: 200, body: { elements: 0, bins: [], min: null } });
   });
 
+  it('takes any name that fits into a request', async () => {
+    const hostile = await start({}, loadHostile);
+    for (const name of HOSTILE_NAMES.filter(({ length }) => length < 10_000)) {
+      const url = `${hostile.address}/models/first/histogram?tensor=${encodeURIComponent(name)}`;
+      expect(await (await fetch(url)).json(), name).toMatchObject({ elements: 1, min: 3 });
+    }
+  });
+
   it('refuses a tensor that is not there, and one without numbers', async () => {
     expect(await histogram('model.embed')).toEqual(refused(404, 'TENSOR_NOT_FOUND'));
     expect(await histogram('__proto__')).toEqual(refused(404, 'TENSOR_NOT_FOUND'));
     expect(await histogram('model.layers.2.weight')).toEqual(refused(422, 'INVALID_ARGUMENT'));
+    expect(await get('/models/first/histogram')).toEqual(refused(400, 'INVALID_REQUEST'));
+    expect(await get('/models/first/histogram?tensor=a&tensor=b')).toEqual(refused(400, 'INVALID_REQUEST'));
   });
 
   it('refuses more at once than are allowed', async () => {
     const none = await start({ histograms: 0 });
-    const response = await fetch(`${none.address}/models/first/tensors/model.embed.weight/histogram`);
+    const response = await fetch(`${none.address}/models/first/histogram?tensor=model.embed.weight`);
     expect(response.status).toBe(429);
     expect(response.headers.get('retry-after')).toBe('1');
   });
@@ -119,6 +139,7 @@ describe('a path', () => {
     }
     expect(await get('/%zz')).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
     expect((await get(`/${'a'.repeat(10_000)}`)).status).toBe(404);
+    expect(await get(`/models/${'a'.repeat(10_000)}`)).toEqual(refused(404, 'NOT_FOUND'));
   });
 
   it('is not for pages of other sites', async () => {
@@ -127,25 +148,13 @@ describe('a path', () => {
     expect(await statusFor('/models/first/evict', { origin: 'https://evil.example' }, 'POST')).toBe(403);
     expect(await statusFor('/models/first/evict', { origin: 'null' }, 'POST')).toBe(403);
     expect(await statusFor('/health', { origin: address })).toBe(200);
-    expect(await statusFor('/health', { host: `localhost:${port}` })).toBe(200);
+    for (const host of [`localhost:${port}`, 'LOCALHOST', '127.1.2.3', `[::1]:${port}`]) {
+      expect(await statusFor('/health', { host }), host).toBe(200);
+    }
+    for (const host of ['127.0.0.1.evil.example', '127.evil.example', 'localhost:1:2']) {
+      expect(await statusFor('/health', { host }), host).toBe(403);
+    }
   });
-});
-
-it('what is no HTTP is answered, and its connection closed', async () => {
-  const answer = (text: string) =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connect(Number(new URL(address).port), '127.0.0.1');
-      let all = '';
-      socket.setEncoding('utf8').on('data', (more: string) => {
-        all += more;
-      });
-      socket.on('error', reject).on('close', () => resolve(all));
-      socket.write(text);
-    });
-  expect(await answer('hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 [\s\S]*"INVALID_REQUEST"/);
-  expect(await answer(`GET / HTTP/1.1\r\nlong: ${'x'.repeat(20_000)}\r\n`)).toMatch(
-    /^HTTP\/1.1 431 [\s\S]*"HEADERS_TOO_LARGE"/,
-  );
 });
 
 it('GET /health names the models and their states', async () => {
@@ -162,6 +171,7 @@ it('GET / is a page that may load nothing from elsewhere', async () => {
   expect(page.headers.get('content-security-policy')).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self';/,
   );
+  expect(page.headers.get('x-content-type-options')).toBe('nosniff');
   const html = await page.text();
   const links = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link!);
   expect(links).toContain('/page/main.js');

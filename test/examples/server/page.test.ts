@@ -4,7 +4,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { metric, start, until } from './fake.js';
+import { HOSTILE_NAMES, loadHostile, metric, start, until } from './fake.js';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -127,6 +127,36 @@ describe.skipIf(executablePath === undefined)('the page (skipped where there is 
     await page.click('#prefetch');
     await page.locator('#memory-text', { hasText: /^16.0 KiB of 16.0 KiB in memory$/ }).waitFor();
     expect(await page.isHidden('#memory-problem')).toBe(true);
+  });
+
+  it('writes what the model writes, whatever it is', async () => {
+    await page.fill('#prompt', 'odd');
+    await page.fill('#tokens', '2');
+    await page.click('#start');
+    await progress(/^2 tokens, /);
+    expect(await page.textContent('#text')).toBe(`odd${'\u2028<b>"\r\n\n'.repeat(2)}`);
+  });
+
+  it('shows tensors of any name, and takes no name for a part of the page', async () => {
+    const hostile = await start({}, loadHostile);
+    await page.goto(hostile.address);
+    await page.locator('#tree .row').first().waitFor();
+    await page.locator('#tree button', { hasText: 'onerror' }).click();
+    await page.locator('figcaption', { hasText: '<img src=x' }).waitFor();
+    expect(await page.locator('#tree img, figure img').count()).toBe(0);
+    expect(await page.evaluate('window.broken')).toBeUndefined();
+    expect(await page.locator('#tree > *').count()).toBe(HOSTILE_NAMES.length);
+    // Requests, all of them to that server.
+    expect(complaints.splice(0).filter((line) => !line.startsWith(hostile.address))).toEqual([]);
+  });
+
+  it('says why there is nothing to see of a model that could not be opened', async () => {
+    const failed = await start({}, () => Promise.reject(new Error('no')));
+    await page.goto(failed.address);
+    await page.locator('#memory-text', { hasText: /^MODEL_FAILED: / }).waitFor();
+    expect(await page.textContent('#model')).toContain('first (failed)');
+    // Requests to that server, and the browser's notes of its 503.
+    complaints.splice(0);
   });
 
   it('changes to another model', async () => {

@@ -3,10 +3,10 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { askWithoutReading, eventsOf, post, start, until } from './fake.js';
+import type { LoadedModel } from '../../../examples/server/engine.js';
+import { askWithoutReading, connectTo, eventsOf, loadHostile, post, rawRequest, start, until } from './fake.js';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -72,6 +72,15 @@ describe('the program', () => {
     expect(stderr).toMatch(new RegExp(`^model one: Error: ENOENT[\\s\\S]*${signal}: shutting down\nclosed\n$`));
   });
 
+  it('goes on when nobody reads its log any more', async () => {
+    const { child, address, ended } = run('--port', '0', 'one=test/fixtures/none');
+    child.stderr!.destroy();
+    const url = await address;
+    await until(async () => (await (await fetch(`${url}/health`)).text()).includes('failed'));
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+  });
+
   it('says what it does not understand, with 2, and why it cannot begin, with 1', async () => {
     const [usage, taken] = [run('--port', '70000', 'a'), run('--host', '203.0.113.1', '--port', '0', 'a')];
     const message = expect.stringMatching(/^--port is 70000, not 0 to 65535\n\nusage: /);
@@ -96,7 +105,7 @@ describe('close', () => {
     const { address, server } = await start({ tokens: 1_000_000, graceSeconds: 0.5 });
     const stream = await post(address, { prompt: 'pace:5', maxTokens: 1_000_000 });
     // A request of which the half has come is not idle. By the time another is answered, that half has been read.
-    const socket = connect(Number(new URL(address).port), '127.0.0.1').setEncoding('utf8');
+    const socket = connectTo(address);
     const answer = socket.toArray();
     await new Promise<void>((resolve) => socket.write('GET /health HTTP/1.1\r\n', () => resolve()));
     await (await fetch(`${address}/health`)).text();
@@ -109,6 +118,42 @@ describe('close', () => {
     await expect(fetch(`${address}/health`)).rejects.toThrow();
     await stream.text();
     await closed;
+  });
+
+  it('begins no generation whose body comes later', async () => {
+    const { address, server, counts } = await start();
+    const socket = connectTo(address);
+    const whole = rawRequest({ prompt: 'a' });
+    const answer = socket.toArray();
+    await new Promise<void>((resolve) => socket.write(whole.slice(0, -3), () => resolve()));
+    await (await fetch(`${address}/health`)).text();
+    const closed = server.close();
+    socket.write(whole.slice(-3));
+    expect((await answer).join('')).toMatch(/^HTTP\/1.1 503 [\s\S]*"SHUTTING_DOWN"/);
+    await closed;
+    expect(counts.begun).toBe(0);
+  });
+
+  it('closes a model that is still being opened', async () => {
+    let open = () => {};
+    const opening = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const opened: LoadedModel[] = [];
+    const { server } = await start(
+      {},
+      async (directory) => {
+        await opening;
+        const model = await loadHostile(directory);
+        opened.push(model);
+        return model;
+      },
+      false,
+    );
+    const closed = server.close();
+    open();
+    await closed;
+    expect(opened.map(({ weights }) => weights.closed)).toEqual([true, true]);
   });
 
   it('is the same when asked twice, and does not wait for a client that does not read', async () => {
