@@ -102,6 +102,10 @@ export interface NativeBinding {
 
 type Load = ((directory: string) => NativeBinding) & { resolve(directory: string): string };
 
+const require = createRequire(import.meta.url);
+// With the import, like every module: half of what the first open of a process would else wait for.
+const find = require('node-gyp-build') as Load;
+
 let loaded: NativeBinding | undefined;
 let missing: SafeTensorsError | undefined;
 
@@ -127,8 +131,6 @@ export function optionalBinding(): NativeBinding | undefined {
 
 function load(): NativeBinding {
   const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '');
-  const require = createRequire(import.meta.url);
-  const find = require('node-gyp-build') as Load;
   let file: string;
   try {
     file = find.resolve(root);

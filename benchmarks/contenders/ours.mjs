@@ -116,10 +116,25 @@ export function firstWord(bytes) {
   return bytes[0] | (bytes[1] << 8) | (bytes[2] << 16) | (bytes[3] << 24);
 }
 
-/** Every tensor of some files, one word in each `step` bytes. */
-export async function pass({ paths, step, backend, prefetch = false, watch = false }) {
+/** From opening to all of a file being in memory. What was loaded is added up after the clock. */
+export async function load({ path, step }) {
   warmUp();
-  const { stop } = watch ? await watchLoop() : { stop: () => ({}) };
+  const { watch } = await import('./pauses.mjs');
+  const { stop } = await watch();
+  const start = now();
+  const file = await open(path);
+  await file.prefetch();
+  const value = now() - start;
+  const extra = stop();
+  let checksum = 0;
+  for (const tensor of file.values()) checksum = (checksum + sumWords(tensor.bytes, step)) | 0;
+  file.close();
+  return { value, checksum, extra };
+}
+
+/** Every tensor of some files, one word in each `step` bytes. */
+export async function pass({ paths, step, backend, prefetch = false }) {
+  warmUp();
   const start = now();
   let checksum = 0;
   for (const path of paths) {
@@ -128,14 +143,7 @@ export async function pass({ paths, step, backend, prefetch = false, watch = fal
     for (const tensor of file.values()) checksum = (checksum + sumWords(tensor.bytes, step)) | 0;
     file.close();
   }
-  const value = now() - start;
-  return { value, checksum, extra: stop() };
-}
-
-/** How late the event loop is while something runs; see pauses.mjs. */
-async function watchLoop() {
-  const { watch } = await import('./pauses.mjs');
-  return watch();
+  return { value: now() - start, checksum };
 }
 
 /** The first columns of a matrix, into memory that is used again. */
