@@ -14,6 +14,9 @@ export interface HeaderFile {
   readonly maxHeaderLength: number;
 }
 
+/** Bytes of the first read: with them come the headers of most files, a hundred tensors long. */
+const FIRST_READ = 2 ** 14;
+
 type Range = [begin: number, end: number];
 
 /** Reads a header with `read`, which gives the bytes [begin, end). Throws the rule that is broken, and what `read` throws. */
@@ -49,9 +52,10 @@ export async function readHeaderAsync(
 
 function* headerSteps({ byteLength, path, maxHeaderLength }: HeaderFile): Generator<Range, Header, Uint8Array> {
   try {
-    const prefix = yield [0, Math.min(PREFIX_LENGTH, byteLength)];
-    const headerLength = headerLengthOf(prefix, byteLength, maxHeaderLength);
-    const bytes = yield [PREFIX_LENGTH, PREFIX_LENGTH + headerLength];
+    const first = yield [0, Math.min(FIRST_READ, byteLength)];
+    const headerLength = headerLengthOf(first, byteLength, maxHeaderLength);
+    const end = PREFIX_LENGTH + headerLength;
+    const bytes = end <= first.length ? first.subarray(PREFIX_LENGTH, end) : yield [PREFIX_LENGTH, end];
     return new Header(bytes, byteLength, path);
   } catch (cause) {
     if (!(cause instanceof SafeTensorsError)) throw cause;

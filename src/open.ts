@@ -35,6 +35,9 @@ const openAsync = promisify(openFile);
 const closeAsync = promisify(close);
 const statAsync: (descriptor: number, options: { bigint: true }) => Promise<BigIntStats> = promisify(fstat);
 
+/** Where short headers are read to on this thread: nothing keeps their bytes. */
+const scratch = new Uint8Array(2 ** 14);
+
 let warned = false;
 
 /**
@@ -65,7 +68,12 @@ export function openSync(path: string | URL, options?: OpenOptions): SafeTensors
     const status = requireRegular(fstatSync(descriptor, { bigint: true }), file);
     const { maxHeaderLength } = resolved;
     const header = readHeaderSync({ byteLength: Number(status.size), path: file, maxHeaderLength }, (begin, end) =>
-      readRangeSync(descriptor, begin, end),
+      readRangeSync(
+        descriptor,
+        begin,
+        end,
+        end - begin <= scratch.length ? scratch.subarray(0, end - begin) : undefined,
+      ),
     );
     setPlace(header, placeBy(status));
     const [absolute, fileSystem] = [resolve(file), fileSystemAtSync(descriptor, file)];

@@ -77,7 +77,7 @@ export async function* races({ commands, workspace, quick, faults }) {
     ],
   };
   const tiny = of(small);
-  const beside = `A shard of ${size / SHARDS / MiB} MiB beside one of ${size / SHARDS / 1024} KiB with as many tensors`;
+  const beside = `A shard of ${size / SHARDS / MiB} MiB beside one of ${size / 1024 / SHARDS / 1024} KiB with as many tensors`;
   const growth = (/** @type {string} */ name, /** @type {typeof model} */ { file, name: tensor }) =>
     commands.javascript(name, 'ours', 'firstTensorSync', { path: file, name: tensor, ...inside });
   yield {
