@@ -21,7 +21,9 @@ export async function* races({ commands, workspace, quick }) {
     const seldom = (contender) => ({ ...contender, rounds: most ? 1 : 3 });
     /** @param {import('../harness/commands.mjs').Contender} contender */
     const slow = (contender) =>
-      quick && many ? { name: contender.name, skipped: 'not with so many tensors in a quick run' } : seldom(contender);
+      (quick && many) || most
+        ? { name: contender.name, skipped: 'not with so many tensors: it would take a minute' }
+        : seldom(contender);
     const goals = [];
     if (count > 300) {
       const atMost = count > 50_000 ? 0.3 : 0.4;

@@ -25,7 +25,7 @@ export async function* races({ commands, workspace, quick, linux }) {
       key: `processes-${count}`,
       title: `${plural}: memory of each, in parts of size / ${count}`,
       unit: 'ratio',
-      rounds: 2,
+      rounds: count > 2 ? 1 : 2,
       fewer: 'counts, not times',
       different: true,
       contenders: [contender(`mmap, ${size / MiB} MiB`, mapped), contender(`fs.read, ${small / MiB} MiB`, read)],

@@ -129,7 +129,7 @@ export async function allocate({ path, mapped }) {
   observer.observe({ entryTypes: ['gc'] });
   const churn = () => {
     const kept = [];
-    for (let i = 0; i < 2_000_000; i++) kept[i & 0xffff] = { i, text: `${i}`, list: [i, i + 1] };
+    for (let i = 0; i < 3_000_000; i++) kept[i & 0xffff] = { i, text: `${i}`, list: [i, i + 1] };
     return kept.length;
   };
   churn();
