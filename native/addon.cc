@@ -7,6 +7,7 @@
 #include "mapping_binding.h"
 #include "prefetch_binding.h"
 #include "residency_binding.h"
+#include "weak_binding.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -50,6 +51,8 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["liveMappings"] = Napi::Function::New<LiveMappings>(env, "liveMappings");
   exports["allowsExternalBuffers"] =
       Napi::Function::New<AllowsExternalBuffers>(env, "allowsExternalBuffers");
+  exports["weaken"] = Napi::Function::New<WeakenBuffer>(env, "weaken");
+  exports["strengthen"] = Napi::Function::New<StrengthenBuffer>(env, "strengthen");
   exports["sanitized"] = Napi::Boolean::New(env, SAFETENSORS_MMAP_SANITIZED != 0);
   return exports;
 }

@@ -66,6 +66,7 @@
         '<(native)/mapping_binding.cc',
         '<(native)/prefetch_binding.cc',
         '<(native)/residency_binding.cc',
+        '<(native)/weak_binding.cc',
       ],
       'conditions': [
         ['OS=="win"', {

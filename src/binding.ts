@@ -16,6 +16,11 @@ export interface FloatsHandle {
   readonly floats: unique symbol;
 }
 
+/** A buffer, weakly. */
+export interface WeakHandle {
+  readonly weak: unique symbol;
+}
+
 export interface NativeBinding {
   /** Maps the first `size` bytes of a file; the errno when the system refuses. */
   map(descriptor: number, size: number, readOnly: boolean): MappingHandle | number;
@@ -96,6 +101,10 @@ export interface NativeBinding {
   liveMappings(): number;
   /** Whether the runtime takes buffers over memory that it did not allocate. */
   allowsExternalBuffers(): boolean;
+  /** A weak reference, which unlike WeakRef does not keep the buffer to the end of the job that made or asked it. */
+  weaken(buffer: ArrayBuffer): WeakHandle;
+  /** The buffer, unless it was collected. */
+  strengthen(handle: WeakHandle): ArrayBuffer | undefined;
   /** Whether the addon was built with AddressSanitizer. */
   readonly sanitized: boolean;
 }

@@ -1,12 +1,19 @@
 // Owns what a file that is read has handed out and is reading: who asks for the same range gets the same memory, and waits
 // for the same read. Refuses to keep memory alive: a range that nobody holds any more is read again.
 
+import { optionalBinding } from './binding.js';
+
+/** A buffer that others may or may not hold. */
+interface Weak {
+  deref(): ArrayBuffer | undefined;
+}
+
 /** Entries are looked through only when there are twice as many as were left the last time, and so many at least. */
 const FEWEST_SWEPT = 64;
 
 export class HeldRanges {
   /** By the buffer: users may hold any array over it. */
-  readonly #held = new Map<string, WeakRef<ArrayBuffer>>();
+  readonly #held = new Map<string, Weak>();
   readonly #reading = new Map<string, Promise<Uint8Array>>();
   #mostHeld = FEWEST_SWEPT;
 
@@ -23,7 +30,7 @@ export class HeldRanges {
       for (const [key, held] of this.#held) if (held.deref() === undefined) this.#held.delete(key);
       this.#mostHeld = Math.max(FEWEST_SWEPT, this.#held.size * 2);
     }
-    this.#held.set(keyOf(begin, end), new WeakRef(bytes.buffer));
+    this.#held.set(keyOf(begin, end), weakly(bytes.buffer));
     return bytes;
   }
 
@@ -37,6 +44,17 @@ export class HeldRanges {
     }
     return reading;
   }
+}
+
+/**
+ * Not by WeakRef where there is a choice: that keeps its buffer to the end of the job, and a loop over all tensors of a file
+ * is one.
+ */
+function weakly(buffer: ArrayBuffer): Weak {
+  const binding = optionalBinding();
+  if (binding === undefined) return new WeakRef(buffer);
+  const handle = binding.weaken(buffer);
+  return { deref: () => binding.strengthen(handle) };
 }
 
 function keyOf(begin: number, end: number): string {

@@ -13,9 +13,12 @@ const MiB = 2 ** 20;
 // Under the sanitizers a round takes twenty times as long.
 const LONG = process.env.SAFETENSORS_MMAP_LONG === '1' ? 10 : SANITIZED ? 0.1 : 1;
 
+const long = join(folder, 'long.safetensors');
+
 beforeAll(() => {
   writeSparse(small, floats(4, 1024));
   writeSparse(large, floats(4, MiB));
+  writeSparse(long, floats(64, 2 * MiB));
 });
 
 /**
@@ -71,4 +74,39 @@ describe.runIf(process.platform === 'linux')('nothing is left by', () => {
     },
     60_000 * LONG,
   );
+});
+
+it('a loop over all tensors of a file that is read holds one at a time, though it is a single job', async () => {
+  const source = `
+    const file = st.openSync(path, { backend: 'read' });
+    let most = 0;
+    let same = 0;
+    for (const name of file.keys()) {
+      const { data } = file.tensor(name);
+      data[0] = 7;
+      // Whoever asks meanwhile has the same memory.
+      same += file.tensor(name).data[0] === 7 && file.tensor(name).data.buffer === data.buffer ? 1 : 0;
+      most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }
+    file.close();
+    report([same, most]);`;
+  const ended = await run(source, long);
+  expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  const [same, most] = ended.reported[0] as [number, number];
+  expect(same).toBe(64);
+  // Of 512 MiB; the collector comes when some tens of them wait.
+  expect(most).toBeLessThan(256 * MiB);
+});
+
+it('what a worker that is terminated was holding of a file that is read ends with it', async () => {
+  const source = `
+    const loop = "const file = st.openSync(path, { backend: 'read' }); for (;;) for (const { data } of file.values()) { data[0]; parentPort.postMessage(1); }";
+    for (let i = 0; i < 4; i++) {
+      const worker = inWorker(loop);
+      await new Promise((resolve) => worker.once('message', resolve));
+      await sleep(20);
+      await worker.terminate();
+    }
+    report('done');`;
+  expect(await run(source, small)).toMatchObject({ code: 0, signal: null, stderr: '', reported: ['done'] });
 });
