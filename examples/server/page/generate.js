@@ -30,7 +30,8 @@ export function setUpForm(modelName) {
   stop.addEventListener('click', () => running?.abort());
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') running?.abort();
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && event.target === prompt) form.requestSubmit();
+    const isField = event.target instanceof HTMLElement && event.target.matches('#write :is(textarea, input)');
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && isField) form.requestSubmit();
   });
 }
 

@@ -70,10 +70,13 @@ describe.skipIf(executablePath === undefined)('the page (skipped where there is 
   });
 
   it('stops, with the button and with the keyboard, and the server stops as well', async () => {
-    for (const stop of [() => page.click('#stop'), () => page.keyboard.press('Escape')]) {
+    for (const [field, stop] of [
+      ['#prompt', () => page.click('#stop')],
+      ['#seed', () => page.keyboard.press('Escape')],
+    ] as const) {
       await page.fill('#prompt', 'pace:5');
       await page.fill('#tokens', '1000');
-      await page.press('#prompt', 'Control+Enter');
+      await page.press(field, 'Control+Enter');
       await page.locator('#text').filter({ hasText: 'word0' }).waitFor();
       await stop();
       await progress(/^stopped after \d+ tokens$/);
