@@ -79,6 +79,7 @@ function race({ commands, quick }, { made, dtype, fresh, set, best }) {
     title: `${where}, ${(elements * 4) / MiB} MiB of output`,
     unit: /** @type {const} */ ('ns'),
     bytes: elements * 4,
+    share: 0.7,
     contenders: [commands.javascript('toFloat32Array', 'ours', 'convert', ours), ...inC, ...(best ? others : [])],
     goals: [
       goal('C', kernels, 0.9, best && !fresh),

@@ -42,7 +42,7 @@ export async function* races({ commands, workspace, quick, faults, provide, prep
     bytes: size,
     rounds: 5,
     fewer: 'each sample writes the whole file to the disk',
-    share: 4,
+    share: 2,
     // Only now: a host that takes free memory back waits for some seconds.
     before: async () => rmSync(to, { force: true }),
     after: async (/** @type {string} */ contender) => {

@@ -106,7 +106,8 @@ export async function release({ path, how }) {
     }
     const call = now() - start;
     // Finalisers run in a later turn, and what they leave to other threads ends later still.
-    for (let ms = 0; ms < 200 || (ms < PATIENCE && given === PATIENCE); ms = (now() - start) / 1e6) {
+    const isGone = () => given < PATIENCE && (how === 'close' || binding.liveMappings() === 0);
+    for (let ms = 0; ms < 200 || (ms < PATIENCE && !isGone()); ms = (now() - start) / 1e6) {
       await sleep(2);
       // Given back: not a hundredth of what was touched is left.
       if (given === PATIENCE && resident() - before < (touched - before) / 100) given = (now() - start) / 1e6;
