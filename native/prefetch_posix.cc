@@ -38,7 +38,7 @@ constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, since Linux 5.14
 // JavaScript thread waits for it: so much takes less than a millisecond even in pages of 4 KiB.
 constexpr std::size_t kOneCall = 4 * 1024 * 1024;
 
-// What is shorter cannot have the largest pages, and is asked for by itself.
+// A range or piece of one that is shorter has no largest page of its own, and is asked for by itself.
 constexpr std::size_t kLargePage = 2 * 1024 * 1024;
 
 }  // namespace
@@ -46,7 +46,7 @@ constexpr std::size_t kLargePage = 2 * 1024 * 1024;
 int BringIn(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
   const std::size_t page = PageSize();
   // A fault reads as much around it as the disk is set to, megabytes on some machines; the hint reads what was asked for,
-  // all of the ranges at once.
+  // up to the disk's longest request, all of the ranges at once.
   for (const ByteRange& range : ranges) {
     if (range.end - range.begin < kLargePage) Hint(mapping, range);
   }

@@ -7,7 +7,8 @@ namespace {
 
 constexpr napi_type_tag kWeakTag = {0x7be1940c52fd4a83ULL, 0xc1f08e3b6a2d9547ULL};
 
-// On the environment's own thread, also when it ends: there Node runs the finalisers first and drops references after.
+// The one finaliser that calls Node-API: that of an External runs on the environment's own thread, also when it ends; Node
+// runs finalisers first there, and drops references after.
 void DeleteReference(Napi::Env env, napi_ref reference) { napi_delete_reference(env, reference); }
 
 }  // namespace
@@ -19,7 +20,10 @@ Napi::Value WeakenBuffer(const Napi::CallbackInfo& info) {
     return env.Undefined();
   }
   napi_ref reference = nullptr;
-  if (napi_create_reference(env, info[0], 0, &reference) != napi_ok) return env.Undefined();
+  if (napi_create_reference(env, info[0], 0, &reference) != napi_ok) {
+    Napi::Error::New(env, "cannot refer to a buffer").ThrowAsJavaScriptException();
+    return env.Undefined();
+  }
   const auto handle = Napi::External<napi_ref__>::New(env, reference, DeleteReference);
   if (handle.IsEmpty()) {
     napi_delete_reference(env, reference);

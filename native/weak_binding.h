@@ -1,5 +1,4 @@
-// Owns weak references to buffers that do not outlast their buffer's last holder by the current job, as WeakRef does.
-// Refuses to keep anything alive.
+// Owns weak references to buffers. Refuses to keep a buffer alive, also to the end of the current job, as WeakRef does.
 #ifndef SAFETENSORS_MMAP_WEAK_BINDING_H_
 #define SAFETENSORS_MMAP_WEAK_BINDING_H_
 

@@ -28,7 +28,7 @@ const GOOD_FOR = 1000;
 
 let last: { readonly at: number; readonly answer: Promise<number> } | undefined;
 
-/** The same, as it was at most a second ago. */
+/** The same, as it was when it was asked for last, at most a second ago. */
 export function recentlyAvailableMemory(): Promise<number> {
   const now = performance.now();
   if (last === undefined || now - last.at > GOOD_FOR) last = { at: now, answer: availableMemory() };

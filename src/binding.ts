@@ -111,9 +111,11 @@ export interface NativeBinding {
 
 type Load = ((directory: string) => NativeBinding) & { resolve(directory: string): string };
 
-const require = createRequire(import.meta.url);
-// With the import, like every module: half of what the first open of a process would else wait for.
-const find = require('node-gyp-build') as Load;
+type Finder = { readonly require: NodeJS.Require; readonly find: Load };
+
+// With the import, like every module: half of what the first open of a process would else wait for. Where a bundler has
+// lost it, what needs no addon works all the same.
+const finder: Finder | Error = loadFinder();
 
 let loaded: NativeBinding | undefined;
 let missing: SafeTensorsError | undefined;
@@ -138,8 +140,25 @@ export function optionalBinding(): NativeBinding | undefined {
   return loaded;
 }
 
+function loadFinder(): Finder | Error {
+  try {
+    const require = createRequire(import.meta.url);
+    return { require, find: require('node-gyp-build') as Load };
+  } catch (cause) {
+    return cause instanceof Error ? cause : new Error(String(cause));
+  }
+}
+
 function load(): NativeBinding {
   const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '');
+  if (finder instanceof Error) {
+    throw new SafeTensorsError(
+      'BINDING_NOT_FOUND',
+      `the native addon was not found: node-gyp-build, which looks for it, does not load: ${finder.message}.\n${whatToDo(root)}`,
+      { cause: finder },
+    );
+  }
+  const { require, find } = finder;
   let file: string;
   try {
     file = find.resolve(root);

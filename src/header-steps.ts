@@ -15,7 +15,7 @@ export interface HeaderFile {
 }
 
 /** Bytes of the first read: with them come the headers of most files, a hundred tensors long. */
-const FIRST_READ = 2 ** 14;
+export const FIRST_READ = 2 ** 14;
 
 type Range = [begin: number, end: number];
 

@@ -18,7 +18,7 @@ import { promisify, types } from 'node:util';
 import { quote, SafeTensorsError } from './errors.js';
 import { type FileSystem, fileSystemAt, fileSystemAtSync } from './file-system.js';
 import type { Header } from './header.js';
-import { readHeaderAsync, readHeaderSync } from './header-steps.js';
+import { FIRST_READ, readHeaderAsync, readHeaderSync } from './header-steps.js';
 import { type FileIdentity, identityBy, placeBy, placeOf, setPlace } from './identity.js';
 import { canMap, MappedSource } from './mapping.js';
 import { MemorySource } from './memory.js';
@@ -36,7 +36,7 @@ const closeAsync = promisify(close);
 const statAsync: (descriptor: number, options: { bigint: true }) => Promise<BigIntStats> = promisify(fstat);
 
 /** Where short headers are read to on this thread: nothing keeps their bytes. */
-const scratch = new Uint8Array(2 ** 14);
+const scratch = new Uint8Array(FIRST_READ);
 
 let warned = false;
 

@@ -1,7 +1,8 @@
 // Owns what happens where files cannot be mapped: one warning and reading instead, or an error that says what to do.
 // Refuses a real machine without an addon: the loader is pointed at an empty folder.
 
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { counting, fileOf, scratch } from './support/files.js';
@@ -162,4 +163,20 @@ it('a file that was written anew is opened anew', async () => {
   writeFileSync(path, fileOf([{ name: 'b', dtype: 'U8', shape: [2] }]));
   using file = openSync(path);
   expect([...file.keys()]).toEqual(['b']);
+});
+
+it('without the package that finds the addon, files are read all the same', () => {
+  const elsewhere = folder.write('bundled/package.json', '{ "type": "module" }');
+  cpSync(new URL('../dist/', import.meta.url), join(elsewhere, '../dist'), { recursive: true });
+  const source = `
+    import { openSync, parse } from './dist/index.js';
+    import { readFileSync } from 'node:fs';
+    const [path] = process.argv.slice(2);
+    const file = openSync(path);
+    let code;
+    try { openSync(path, { backend: 'mmap' }); } catch (error) { code = error.code; }
+    console.log(JSON.stringify([parse(readFileSync(path)).size, file.backend, [...file.tensor('a').data], code]));`;
+  const script = folder.write('bundled/script.js', source);
+  const { stdout } = spawnSync(process.execPath, ['--no-warnings', script, PATH], { encoding: 'utf8' });
+  expect(JSON.parse(stdout)).toEqual([1, 'read', [...counting(5)], 'BINDING_NOT_FOUND']);
 });
