@@ -4,6 +4,7 @@
 #include "convert_binding.h"
 #include "floats_binding.h"
 #include "gather_binding.h"
+#include "large_pages_binding.h"
 #include "mapping_binding.h"
 #include "prefetch_binding.h"
 #include "residency_binding.h"
@@ -44,6 +45,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["exposeFloats"] = Napi::Function::New<ExposeFloats>(env, "exposeFloats");
   exports["releaseFloats"] = Napi::Function::New<ReleaseFloats>(env, "releaseFloats");
   exports["liveFloats"] = Napi::Function::New<LiveFloats>(env, "liveFloats");
+  exports["useLargePages"] = Napi::Function::New<UseLargePages>(env, "useLargePages");
   exports["kernel"] = Napi::Function::New<GetKernel>(env, "kernel");
   exports["setKernel"] = Napi::Function::New<ForceKernel>(env, "setKernel");
   exports["kernels"] = Napi::Function::New<ListKernels>(env, "kernels");

@@ -63,6 +63,7 @@
         '<(native)/floats_binding.cc',
         '<(native)/gather.cc',
         '<(native)/gather_binding.cc',
+        '<(native)/large_pages_binding.cc',
         '<(native)/mapping_binding.cc',
         '<(native)/prefetch_binding.cc',
         '<(native)/residency_binding.cc',

@@ -1,9 +1,5 @@
 #include "floats_binding.h"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -12,6 +8,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "large_pages.h"
 
 namespace safetensors_mmap {
 namespace {
@@ -38,13 +35,12 @@ FloatsShare* ShareFrom(const Napi::CallbackInfo& info, std::size_t position) {
 
 void* AllocateMemory(std::size_t bytes) {
 #if defined(__linux__)
-  // Huge pages where the memory is large: first touches and giving back cost a hundredth, and the
+  // Large pages where the memory is large: first touches and giving back cost a hundredth, and the
   // second is done by the collector, on the JavaScript thread.
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  if (bytes >= 2 * huge_page && bytes <= SIZE_MAX - huge_page) {
-    const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
-    void* memory = std::aligned_alloc(huge_page, rounded);
-    if (memory != nullptr) madvise(memory, rounded, MADV_HUGEPAGE);
+  if (bytes >= 2 * kLargePage && bytes <= SIZE_MAX - kLargePage) {
+    const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+    void* memory = std::aligned_alloc(kLargePage, rounded);
+    if (memory != nullptr) AskForLargePages(memory, rounded);
     return memory;
   }
 #endif

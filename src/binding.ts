@@ -91,6 +91,8 @@ export interface NativeBinding {
   releaseFloats(floats: FloatsHandle): void;
   /** Allocations of floats alive in this process, all threads counted. */
   liveFloats(): number;
+  /** Asks for the system's largest pages under an array that nothing was written to yet; a hint. */
+  useLargePages(array: ArrayBufferView): void;
   /** The conversion kernel in use, all that this processor runs, and the forcing of one (null: the best). */
   kernel(): string;
   kernels(): string[];

@@ -1,6 +1,7 @@
 // Owns the columns that a header is scanned into: one row a tensor, numbers side by side, no objects.
 // Refuses nothing: the rules are in header.ts and layout.ts.
 
+import { type ArrayClass, allocate, allocateBytes } from './allocation.js';
 import { ShapeTable } from './shapes.js';
 
 /** What most files fit into. */
@@ -65,7 +66,7 @@ export class TensorColumns {
     const used = this.nameBegin[this.count]!;
     const expected = Math.ceil((used / part) * (1 + WASTE));
     const sample = used < SAMPLE_NAMES / 2 ? Math.min(expected, SAMPLE_NAMES) : expected;
-    const larger = new Uint8Array(Math.max(sample, Math.ceil(this.names.length * 1.5)) + byteLength);
+    const larger = allocateBytes(Math.max(sample, Math.ceil(this.names.length * 1.5)) + byteLength);
     larger.set(this.names.subarray(0, used));
     this.names = larger;
   }
@@ -118,7 +119,7 @@ export class TensorColumns {
 
   #permuteNames(order: Uint32Array): void {
     const { names, nameBegin } = this;
-    const sortedNames = new Uint8Array(nameBegin[order.length]!);
+    const sortedNames = allocateBytes(nameBegin[order.length]!);
     const sortedBegin = new Uint32Array(order.length + 1);
     let next = 0;
     for (let i = 0; i < order.length; i++) {
@@ -149,13 +150,13 @@ function isWasteful(room: number, used: number): boolean {
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
 
 function resized<C extends Column>(column: C, length: number): C {
-  const larger = new (column.constructor as new (length: number) => C)(length);
+  const larger = allocate(column.constructor as unknown as ArrayClass<C>, length);
   larger.set(length < column.length ? column.subarray(0, length) : column);
   return larger;
 }
 
 function permuted<C extends Column>(column: C, order: Uint32Array): C {
-  const result = new (column.constructor as new (length: number) => C)(order.length);
+  const result = allocate(column.constructor as unknown as ArrayClass<C>, order.length);
   for (let i = 0; i < order.length; i++) result[i] = column[order[i]!]!;
   return result;
 }
