@@ -27,6 +27,7 @@ import { ratioOfPairs, shuffled, summarize } from './statistics.mjs';
  * @property {number} [rounds] fewer than the method's, for `fewer`
  * @property {string} [fewer] why
  * @property {number} [share] of a run's time, where a race has many or slow contenders; 1 by default
+ * @property {number} [memory] bytes that a sample takes from the system: provided before each, whatever ran before it
  * @property {boolean} [different] contenders work on different files, so their answers are not compared with one another
  * @property {(contender: string) => Promise<void>} [before] each sample; what it throws ends the contender
  * @property {(contender: string) => Promise<Record<string, number> | undefined>} [after] each sample; adds to `extra`
@@ -42,17 +43,24 @@ import { ratioOfPairs, shuffled, summarize } from './statistics.mjs';
  * @property {(number | string)[]} checksums by round
  */
 
+/**
+ * @typedef {object} Surroundings
+ * @property {import('./workspace.mjs').Workspace} workspace
+ * @property {(bytes: number) => Promise<void>} provide has so much memory provided
+ */
+
 const messageOf = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 
 /**
  * @param {Race} race
  * @param {Entry} entry
  * @param {readonly string[]} command
- * @param {import('./workspace.mjs').Workspace} workspace
+ * @param {Surroundings} surroundings
  */
-async function sample(race, entry, command, workspace) {
+async function sample(race, entry, command, { workspace, provide }) {
   try {
     await race.before?.(entry.name);
+    if (race.memory !== undefined) await provide(race.memory);
     const outcome = await workspace.run(command);
     if (!outcome.ok) throw new Error(outcome.error);
     const { value, checksum, extra = {} } = JSON.parse(outcome.text);
@@ -89,14 +97,14 @@ export function compareAnswers(entries) {
 
 /**
  * @param {Race} race
- * @param {object} context
- * @param {import('./workspace.mjs').Workspace} context.workspace
- * @param {number} context.rounds
- * @param {number} context.least rounds that are run however late it is
- * @param {number} context.longest seconds after which no other round begins, times the race's share
- * @param {() => number} context.random
+ * @param {Surroundings} surroundings
+ * @param {object} plan
+ * @param {number} plan.rounds
+ * @param {number} plan.least rounds that are run however late it is
+ * @param {number} plan.longest seconds after which no other round begins, times the race's share
+ * @param {() => number} plan.random
  */
-export async function runRace(race, { workspace, rounds: usual, least, longest, random }) {
+export async function runRace(race, surroundings, { rounds: usual, least, longest, random }) {
   const planned = Math.min(race.rounds ?? usual, usual);
   /** @type {(Entry & { command: readonly string[], most: number })[]} */
   const entries = race.contenders.map(({ name, command = [], skipped, rounds: most = usual }) => {
@@ -108,7 +116,7 @@ export async function runRace(race, { workspace, rounds: usual, least, longest, 
   let rounds = 0;
   for (; rounds < planned && (rounds < least || performance.now() < deadline); rounds++) {
     for (const entry of shuffled(entries, random)) {
-      if (entry.status === 'ok' && rounds < entry.most) await sample(race, entry, entry.command, workspace);
+      if (entry.status === 'ok' && rounds < entry.most) await sample(race, entry, entry.command, surroundings);
     }
     if (race.different) for (const entry of entries) compareAnswers([entry]);
     else compareAnswers(entries);

@@ -6,12 +6,12 @@ import { runRace } from './race.mjs';
  * What a case is given.
  * @typedef {object} Context
  * @property {import('./workspace.mjs').Workspace} workspace where its files go; emptied afterwards
+ * @property {(bytes: number) => Promise<void>} provide has so much memory provided
  * @property {import('./commands.mjs').Commands} commands
  * @property {boolean} quick
  * @property {boolean} linux
  * @property {(paths: readonly string[]) => Promise<void>} evict takes files out of memory, or throws
  * @property {(path: string) => Promise<{ faultsPerGiB?: number, resident?: number }>} faults of a pass over a file
- * @property {(bytes: number) => Promise<void>} provide has so much memory provided
  * @property {(contender: import('./commands.mjs').Contender) => Promise<import('./workspace.mjs').Outcome>} prepare runs
  *   a command that is no contender
  */
@@ -66,8 +66,7 @@ export async function runCase({ number, title, races }, context, { rounds, least
   let failed;
   try {
     for await (const race of races(context)) {
-      const { workspace } = context;
-      const result = await runRace(race, { workspace, rounds, least, longest, random });
+      const result = await runRace(race, context, { rounds, least, longest, random });
       results.push(result);
       show(result);
     }

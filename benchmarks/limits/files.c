@@ -11,7 +11,7 @@
 
 #include "limits.h"
 
-enum { kPage = 4096, kPiece = 4 << 20 };
+enum { kPage = 4096, kPiece = 4 << 20, kHuge = 2 << 20 };
 
 static size_t resident_pages(int descriptor, size_t size) {
   const size_t pages = (size + kPage - 1) / kPage;
@@ -67,15 +67,19 @@ void faults(int count, char **arguments) {
          resident > 1 ? 1 : resident);
 }
 
-// touch BYTES: has the machine provide so much free memory. A virtual one gives large free pages back to its host, and
-// whoever takes them next waits for the host.
+// touch BYTES: has the machine provide so much free memory, in huge pages. A virtual one gives large free pages back to its
+// host, and whoever takes them next waits for the host; which of the free pages that is depends on what ran before.
 void touch(int count, char **arguments) {
   (void)count;
-  for (uint64_t left = number(arguments[0]); left > 0;) {
-    const uint64_t part = left < (1u << 30) ? left : (1u << 30);
-    memory(part);
-    left -= part;
-  }
+  const size_t size = number(arguments[0]);
+  uint8_t *const bytes = aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);
+  if (bytes == NULL) fail("aligned_alloc");
+#ifdef MADV_HUGEPAGE
+  madvise(bytes, size, MADV_HUGEPAGE);
+#endif
+  for (size_t at = 0; at < size; at += kPage) bytes[at] = 1;
+  // The compiler must not find out that nobody reads it.
+  __asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
 static int create_file(const char *path) {
