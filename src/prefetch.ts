@@ -18,7 +18,10 @@ export interface PrefetchOptions {
    * that is waited for.
    */
   readonly onProgress?: ((done: number, total: number) => unknown) | undefined;
-  /** Most steps under way at once, 1 to 64. Default 2; never all threads of Node's pool. */
+  /**
+   * Most steps under way at once, 1 to 64. Default 2 for several files, 1 for one, 4
+   * over a network; never all threads of Node's pool.
+   */
   readonly threads?: number | undefined;
 }
 
@@ -32,8 +35,12 @@ export interface PrefetchPart {
   open(): Source | Promise<Source>;
 }
 
-/** One lane brings in while the other is between two steps. A network answers late, and several requests at a time. */
+/**
+ * Lanes on local disks, each at a file of its own. The system keeps one state of its read-ahead for each open file: two lanes
+ * at one file are no faster than one, and now and then have megabytes read in small pages.
+ */
 const DEFAULT_THREADS = 2;
+/** A network answers late, and several requests at a time. */
 const DEFAULT_NETWORK_THREADS = 4;
 
 /** Of the available memory; with more, the system would throw out the first pages while it reads the last. */
@@ -88,12 +95,20 @@ export async function prefetchParts(parts: readonly PrefetchPart[], options: Pre
 
 function defaultThreads(parts: readonly PrefetchPart[]): number {
   const overNetwork = parts.some(({ fileSystem }) => fileSystem?.isNetwork);
-  return overNetwork ? DEFAULT_NETWORK_THREADS : DEFAULT_THREADS;
+  return overNetwork ? DEFAULT_NETWORK_THREADS : Math.min(DEFAULT_THREADS, Math.max(parts.length, 1));
+}
+
+/** A file that is not all asked for yet. */
+interface Queue {
+  readonly steps: Iterator<Step<PrefetchPart>>;
+  /** How many lanes are at it. */
+  lanes: number;
 }
 
 class Run {
   readonly total: number;
-  readonly #steps: Iterator<Step<PrefetchPart>>;
+  /** In the order in which they are begun. */
+  readonly #queues: Queue[];
   readonly #onProgress: PrefetchOptions['onProgress'];
   readonly #sources = new Map<PrefetchPart, Promise<Source>>();
   #wantsLargePages: Promise<boolean> | undefined;
@@ -102,7 +117,7 @@ class Run {
 
   constructor(parts: readonly PrefetchPart[], { onProgress }: PrefetchOptions) {
     this.total = parts.reduce((sum, { ranges }) => sum + lengthOf(ranges), 0);
-    this.#steps = stepsOf(parts);
+    this.#queues = parts.map((part) => ({ steps: stepsOf(part), lanes: 0 }));
     this.#onProgress = onProgress;
   }
 
@@ -123,10 +138,15 @@ class Run {
     this.#stopped = true;
   }
 
+  /** Takes steps of one file to its end, then of another. */
   async #lane(): Promise<void> {
-    while (!this.#stopped) {
-      const { done, value: step } = this.#steps.next();
-      if (done === true) return;
+    let queue = this.#enter();
+    while (queue !== undefined && !this.#stopped) {
+      const { done, value: step } = queue.steps.next();
+      if (done === true) {
+        queue = this.#enter(queue);
+        continue;
+      }
       await this.#take(step).catch((cause: unknown) => {
         throw located(cause, step.part.path);
       });
@@ -134,6 +154,19 @@ class Run {
       this.#done += step.byteLength;
       await this.#onProgress?.(this.#done, this.total);
     }
+  }
+
+  /** The first of the files with the fewest lanes, once `left` has no more steps; undefined when no file has. */
+  #enter(left?: Queue): Queue | undefined {
+    const at = left === undefined ? -1 : this.#queues.indexOf(left);
+    if (at >= 0) this.#queues.splice(at, 1);
+    let best = this.#queues[0];
+    for (const queue of this.#queues) {
+      if (best!.lanes === 0) break;
+      if (queue.lanes < best!.lanes) best = queue;
+    }
+    if (best !== undefined) best.lanes++;
+    return best;
   }
 
   async #take({ part, ranges }: Step<PrefetchPart>): Promise<void> {

@@ -22,27 +22,25 @@ export interface Step<Part> {
   readonly byteLength: number;
 }
 
-/** The steps of all parts, cut where the position in the file is a multiple of a step. */
+/** The steps of one part, cut where the position in the file is a multiple of a step. */
 export function* stepsOf<Part extends { readonly ranges: readonly number[] }>(
-  parts: readonly Part[],
+  part: Part,
 ): Generator<Step<Part>, undefined, unknown> {
-  for (const part of parts) {
-    let ranges: number[] = [];
-    let end = 0;
-    for (let i = 0; i < part.ranges.length; i += 2) {
-      for (let at = part.ranges[i]!; at < part.ranges[i + 1]!; ) {
-        if (at >= end && ranges.length > 0) {
-          yield { part, ranges, byteLength: lengthOf(ranges) };
-          ranges = [];
-        }
-        end = (Math.floor(at / STEP_BYTES) + 1) * STEP_BYTES;
-        const to = Math.min(part.ranges[i + 1]!, end);
-        ranges.push(at, to);
-        at = to;
+  let ranges: number[] = [];
+  let end = 0;
+  for (let i = 0; i < part.ranges.length; i += 2) {
+    for (let at = part.ranges[i]!; at < part.ranges[i + 1]!; ) {
+      if (at >= end && ranges.length > 0) {
+        yield { part, ranges, byteLength: lengthOf(ranges) };
+        ranges = [];
       }
+      end = (Math.floor(at / STEP_BYTES) + 1) * STEP_BYTES;
+      const to = Math.min(part.ranges[i + 1]!, end);
+      ranges.push(at, to);
+      at = to;
     }
-    if (ranges.length > 0) yield { part, ranges, byteLength: lengthOf(ranges) };
   }
+  if (ranges.length > 0) yield { part, ranges, byteLength: lengthOf(ranges) };
 }
 
 /** The ranges that are long enough for the largest pages; where they are many, all between the first and the last. */

@@ -65,6 +65,44 @@ describe('progress', () => {
   });
 });
 
+describe('several files', () => {
+  /** Prefetches files of so many steps each; the order in which their steps began, and how many of one file were under way. */
+  async function run(lengths: readonly number[], options: PrefetchOptions) {
+    const order: string[] = [];
+    const stubs = lengths.map(() => new Stub());
+    const parts = lengths.map((steps, i) => {
+      const stub = stubs[i]!;
+      const wait = stub.bringInWith;
+      stub.bringInWith = async (ranges) => {
+        order.push(`${i}:${ranges[0]! / STEP_BYTES}`);
+        await wait(ranges);
+      };
+      const ranges = steps === 0 ? [] : [0, steps * STEP_BYTES];
+      return { path: `/models/${i}`, fileSystem: undefined, ranges, open: () => stub as unknown as Source };
+    });
+    await prefetchParts(parts, options);
+    return { order, most: stubs.map(({ most }) => most) };
+  }
+
+  it('are taken one after the other by one lane', async () => {
+    const { order } = await run([2, 0, 3], { threads: 1 });
+    expect(order).toEqual(['0:0', '0:1', '2:0', '2:1', '2:2']);
+  });
+
+  it('are taken by two lanes where nothing is said, never both at one while another waits', async () => {
+    const { order, most } = await run([4, 4, 4, 4], {});
+    expect(order.toSorted()).toEqual([0, 1, 2, 3].flatMap((i) => [0, 1, 2, 3].map((k) => `${i}:${k}`)));
+    expect(order.slice(0, 4).toSorted()).toEqual(['0:0', '0:1', '1:0', '1:1']);
+    expect(most).toEqual([1, 1, 1, 1]);
+  });
+
+  it('end with all lanes at the last', async () => {
+    const { most, order } = await run([1, 9], { threads: 3 });
+    expect(order).toHaveLength(10);
+    expect(most).toEqual([1, 3]);
+  });
+});
+
 describe('progress that is a promise', () => {
   it('is waited for, and its rejection is that of the prefetch', async () => {
     const stub = new Stub();
