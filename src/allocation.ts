@@ -1,7 +1,6 @@
 // Owns memory of a length that comes from a file, in the largest pages that the system has for it.
-// Refuses lengths that this runtime or machine has no room for, with a code.
+// Refuses lengths that this runtime or machine has no room for, with a code; and to know who asks the system for pages.
 
-import { optionalBinding } from './binding.js';
 import { SafeTensorsError } from './errors.js';
 
 /**
@@ -9,6 +8,13 @@ import { SafeTensorsError } from './errors.js';
  * the time that a copy takes. The engine takes so much from the system untouched.
  */
 const LARGE = 2 ** 22;
+
+let prepare: ((array: ArrayBufferView) => void) | undefined;
+
+/** Has large arrays prepared, before anything is written to them. */
+export function prepareLargeArrays(by: (array: ArrayBufferView) => void): void {
+  prepare = by;
+}
 
 /** A class of typed arrays. */
 export interface ArrayClass<T> {
@@ -34,7 +40,7 @@ export function allocate<T extends ArrayBufferView>(type: ArrayClass<T>, length:
   } catch (cause) {
     throw tooLarge(length * type.BYTES_PER_ELEMENT, cause);
   }
-  if (array.byteLength >= LARGE) optionalBinding()?.useLargePages(array);
+  if (array.byteLength >= LARGE) prepare?.(array);
   return array;
 }
 

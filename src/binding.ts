@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
+import { prepareLargeArrays } from './allocation.js';
 import type { Dtype } from './dtype.js';
 import { SafeTensorsError } from './errors.js';
 
@@ -121,6 +122,8 @@ const finder: Finder | Error = loadFinder();
 
 let loaded: NativeBinding | undefined;
 let missing: SafeTensorsError | undefined;
+
+prepareLargeArrays((array) => optionalBinding()?.useLargePages(array));
 
 /** The addon, loaded when first asked for. Throws BINDING_NOT_FOUND. */
 export function nativeBinding(): NativeBinding {

@@ -16,12 +16,12 @@ interface Layer {
 /** From the ground up. A file imports from layers below its own, and not from the other column. */
 const HOUSE: readonly Layer[] = [
   { floor: 'F0', files: ['dtype', 'errors', 'natural', 'file-system'] },
-  { floor: 'F0', files: ['host'] },
+  { floor: 'F0', files: ['host', 'allocation'] },
   { floor: 'F1', column: 'memory', files: ['binding'] },
   {
     floor: 'F2',
     column: 'memory',
-    files: ['allocation', 'available-memory', 'gathering', 'convert', 'held-ranges', 'origin', 'pool', 'read-ahead'],
+    files: ['available-memory', 'gathering', 'convert', 'held-ranges', 'origin', 'pool', 'read-ahead'],
   },
   { floor: 'F2', column: 'memory', files: ['conversion'] },
   { floor: 'F2', column: 'memory', files: ['source', 'mapped-conversion', 'mapped-pages'] },

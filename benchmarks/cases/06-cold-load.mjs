@@ -20,18 +20,22 @@ const fast = {
   rate: true,
   atLeast: 0.95,
 };
-const smooth = { text: 'longest delay of the event loop during it, in ms', subject: 'prefetch', field: 'longest', atMost: 5 };
+const smooth = {
+  text: 'longest delay of the event loop during it, in ms',
+  subject: 'prefetch',
+  field: 'longest',
+  atMost: 5,
+};
 
 /** @param {import('../harness/run-case.mjs').Context} context */
 export async function* races({ commands, workspace, quick, evict, faults }) {
   const file = (/** @type {string} */ name, /** @type {number} */ size) =>
     makeFile(workspace.path(name), equalTensors(size / (16 * MiB), 16 * MiB));
   const size = (quick ? 256 : 1024) * MiB;
-  const { path, dataOffset } = file('cold.safetensors', size);
+  const cold = file('cold.safetensors', size);
+  const { path, dataOffset } = cold;
   const reads = (/** @type {import('../harness/files.mjs').Made} */ made) =>
-    THREADS.map((threads) =>
-      commands.limit(pread(threads), 'read', made.path, made.dataOffset, STEP, MiB, threads),
-    );
+    THREADS.map((threads) => commands.limit(pread(threads), 'read', made.path, made.dataOffset, STEP, MiB, threads));
   yield {
     key: 'cold',
     title: `${size / MiB} MiB`,
@@ -54,7 +58,7 @@ export async function* races({ commands, workspace, quick, evict, faults }) {
       ),
       commands.python('Python numpy', 'pass', { path, step: STEP }),
       commands.limit('C map and touch', 'pass', path, dataOffset, STEP),
-      ...reads({ path, dataOffset }),
+      ...reads(cold),
     ],
     goals: [{ ...fast, headline: true }, smooth],
   };

@@ -19,7 +19,7 @@ export async function* races({ commands, workspace, quick, faults }) {
     title: `Longest delay of the event loop, ${size / MiB} MiB written in pieces of 64 KiB`,
     unit: 'ms',
     state,
-    share: 3,
+    share: 2,
     contenders: [
       commands.javascript('close()', 'pauses', 'release', { path, how: 'close' }),
       commands.javascript('dropped and collected', 'pauses', 'release', { path, how: 'collect' }),

@@ -52,7 +52,6 @@ export async function* races({ commands, workspace, quick, faults, prepare }) {
     },
     contenders: [
       commands.javascript('save()', 'ours', 'saveCopy', { from, to }),
-      commands.limit('C read, write, fsync', 'copy-file', from, to),
       commands.limit(MEMORY, 'write-file', to, byteLength),
       commands.javascript('cp and fsync', 'copying', 'copy', { from, to }),
       { ...commands.python('Python load_file, save_file, fsync', 'save', { from, to }), rounds: 1 },

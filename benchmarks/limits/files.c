@@ -116,20 +116,3 @@ void write_file(int count, char **arguments) {
   }
   finish(descriptor, start);
 }
-
-// copy-file FROM TO: read and write in pieces of 4 MiB, with fsync.
-void copy_file(int count, char **arguments) {
-  (void)count;
-  uint8_t *const piece = memory(kPiece);
-  const uint64_t start = now();
-  const int from = open_file(arguments[0]);
-  const int to = create_file(arguments[1]);
-  for (;;) {
-    const ssize_t found = read(from, piece, kPiece);
-    if (found < 0) fail("read");
-    if (found == 0) break;
-    write_all(to, piece, (size_t)found);
-  }
-  close(from);
-  finish(to, start);
-}

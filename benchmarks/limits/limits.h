@@ -44,6 +44,5 @@ void copy_memory(int count, char **arguments);
 void convert(int count, char **arguments);
 void gather(int count, char **arguments);
 void write_file(int count, char **arguments);
-void copy_file(int count, char **arguments);
 
 #endif

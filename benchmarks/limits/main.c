@@ -99,7 +99,6 @@ int main(int count, char **arguments) {
       {"convert", 7, convert},
       {"gather", 6, gather},
       {"write-file", 2, write_file},
-      {"copy-file", 2, copy_file},
   };
   for (size_t i = 0; count > 1 && i < sizeof commands / sizeof commands[0]; ++i) {
     if (strcmp(arguments[1], commands[i].name) != 0 || count - 2 < commands[i].least) continue;
