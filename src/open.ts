@@ -14,7 +14,7 @@ import {
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify, types } from 'node:util';
-
+import { readRange, readRangeSync } from './descriptor.js';
 import { quote, SafeTensorsError } from './errors.js';
 import { type FileSystem, fileSystemAt, fileSystemAtSync } from './file-system.js';
 import type { Header } from './header.js';
@@ -24,7 +24,7 @@ import { canMap, MappedSource } from './mapping.js';
 import { MemorySource } from './memory.js';
 import { type OpenOptions, type ResolvedOptions, resolveOptions } from './options.js';
 import { Origin } from './origin.js';
-import { ReadingSource, readRange, readRangeSync } from './reading.js';
+import { ReadingSource } from './reading.js';
 import { SafeTensors } from './safetensors.js';
 import type { Source } from './source.js';
 

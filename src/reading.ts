@@ -1,22 +1,17 @@
 // Owns a file that is read piece by piece: every range is one exact read into memory of its own.
-// Refuses a range that the file no longer has, and to read one twice while its bytes are in use.
+// Refuses to read a range twice while its bytes are in use.
 
 import { constants } from 'node:buffer';
-import { closeSync, read, readSync } from 'node:fs';
-import { promisify } from 'node:util';
 
 import { allocateBytes, allocateFloats } from './allocation.js';
 import { optionalBinding } from './binding.js';
 import { type ConversionOptions, closedFault, convertBytes, convertInTurns } from './conversion.js';
+import { FileDescriptor } from './descriptor.js';
 import { bitsOf, type Dtype, type TensorData, type TypedArrayConstructor } from './dtype.js';
-import { SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, overlapFault, overlaps, rowsOf, splitRuns } from './gathering.js';
 import { HeldRanges } from './held-ranges.js';
-import { readAhead, shortened } from './read-ahead.js';
+import { readAhead } from './read-ahead.js';
 import type { Protection, Source } from './source.js';
-
-/** One read call moves fewer than 2^31 bytes. */
-const MOST_PER_CALL = 2 ** 30;
 
 /** Runs are read together with what lies between them, so many bytes at a time, where each … */
 const LARGEST_SPAN = 2 ** 20;
@@ -31,63 +26,6 @@ const LARGEST_ASYNC_SPAN = 2 ** 22;
 /** Bytes read before they are converted, on this thread; whole elements of every dtype. */
 const MOST_CONVERTED = 3 * 2 ** 21;
 
-// A file that is dropped without close() must not keep its descriptor.
-const forgotten = new FinalizationRegistry<{ descriptor: number }>((held) => {
-  release(held);
-});
-
-const readAsync = promisify(read);
-
-/** Reads [begin, end) of a file, into `target` where one is given; throws TRUNCATED_DATA when the file ends before. */
-export function readRangeSync(
-  descriptor: number,
-  begin: number,
-  end: number,
-  target: Uint8Array = allocateBytes(end - begin),
-): Uint8Array {
-  for (let done = 0; done < target.length; ) {
-    const count = readSync(descriptor, target, done, Math.min(target.length - done, MOST_PER_CALL), begin + done);
-    if (count === 0) throw shortened(begin, end, done);
-    done += count;
-  }
-  return target;
-}
-
-/** The same off the event loop. */
-export async function readRange(
-  descriptor: number,
-  begin: number,
-  end: number,
-  target: Uint8Array = allocateBytes(end - begin),
-): Promise<Uint8Array> {
-  for (let done = 0; done < target.length; ) {
-    const wanted = Math.min(target.length - done, MOST_PER_CALL);
-    const { bytesRead } = await readAsync(descriptor, target, done, wanted, begin + done);
-    if (bytesRead === 0) throw shortened(begin, end, done);
-    done += bytesRead;
-  }
-  return target;
-}
-
-/** Gives a descriptor back. Nothing was written through it, so a failure to close it loses nothing. */
-function release(held: { descriptor: number }): void {
-  const { descriptor } = held;
-  held.descriptor = -1;
-  if (descriptor < 0) return;
-  try {
-    closeSync(descriptor);
-  } catch {
-    // The system has taken it back all the same (close(2)).
-  }
-}
-
-/** What the system refused to read, as an error of this library; others pass as they are. */
-function readFault(cause: unknown, begin: number, end: number): unknown {
-  if (!(cause instanceof Error) || (cause as NodeJS.ErrnoException).syscall === undefined) return cause;
-  const message = `bytes [${begin}, ${end}) of the file cannot be read: ${cause.message}`;
-  return new SafeTensorsError('READ_FAILED', message, { cause });
-}
-
 /** How many rows to read at once, each `step` bytes from the next and itself spread over `span`; 1: look inside it. */
 function rowsTogether(step: number, rowBytes: number, span: number): number {
   const near = step <= Math.max(rowBytes * WIDEST_GAP, NEAR_BYTES);
@@ -99,16 +37,12 @@ export class ReadingSource implements Source {
   readonly protection: Protection | undefined = undefined;
   readonly aliases = false;
   readonly maxLength = constants.MAX_LENGTH;
-  readonly #held: { descriptor: number };
+  readonly #file: FileDescriptor;
   readonly #ranges = new HeldRanges();
-  /** Reads under way off the event loop. */
-  #reads = 0;
-  #closed = false;
 
   /** Takes the descriptor over. */
   constructor(descriptor: number) {
-    this.#held = { descriptor };
-    forgotten.register(this, this.#held, this);
+    this.#file = new FileDescriptor(descriptor);
   }
 
   bytes(begin: number, end: number): Uint8Array {
@@ -131,7 +65,7 @@ export class ReadingSource implements Source {
       const to = from + runs.runBytes;
       const held = this.#ranges.find(from, to);
       if (held === undefined) {
-        this.#readInto(from, to, target.subarray(0, runs.runBytes));
+        this.#file.readSync(from, target.subarray(0, runs.runBytes));
       } else {
         if (overlaps(held, target)) throw overlapFault();
         target.set(held);
@@ -177,7 +111,7 @@ export class ReadingSource implements Source {
     if (held !== undefined && overlaps(held, new Uint8Array(target.buffer, target.byteOffset, target.byteLength)))
       throw overlapFault();
     await convertInTurns(dtype, runs, target, options.signal, LARGEST_ASYNC_SPAN, (piece) => {
-      if (this.#closed) throw closedFault();
+      if (this.#file.isClosed) throw closedFault();
       // Of another length: whoever held it has transferred it.
       if (held?.byteLength !== runs.runBytes) return this.#readPiece(begin, piece);
       return held.subarray(piece.minByte - runs.minByte, piece.maxByte - runs.minByte);
@@ -188,7 +122,7 @@ export class ReadingSource implements Source {
   /** The bytes of runs that lie near one another, packed; not to be written to. */
   async #readPiece(begin: number, piece: FileRuns): Promise<Uint8Array> {
     const [from, to] = [begin + piece.minByte, begin + piece.maxByte];
-    const span = await this.#ranges.share(from, to, () => this.#readAsync(from, to));
+    const span = await this.#ranges.share(from, to, () => this.#file.read(from, to));
     if (piece.counts.length === 0) return span;
     const packed = allocateBytes(piece.byteLength);
     gatherWithin(span, piece, packed);
@@ -196,26 +130,26 @@ export class ReadingSource implements Source {
   }
 
   async fill(begin: number, target: Uint8Array): Promise<void> {
-    await this.#readAsync(begin, begin + target.byteLength, target);
+    await this.#file.read(begin, begin + target.byteLength, target);
   }
 
   populate(): undefined {}
 
   /** Into the page cache, for the reads that come. */
   async bringIn(ranges: readonly number[]): Promise<void> {
-    if (this.#closed) throw closedFault();
-    await this.#holding(() => readAhead(this.#held.descriptor, ranges));
+    if (this.#file.isClosed) throw closedFault();
+    await this.#file.holding((descriptor) => readAhead(descriptor, ranges));
   }
 
   askForLargePages(): undefined {}
 
   residentBytes(ranges: readonly number[]): number | undefined {
-    const cached = optionalBinding()?.cachedBytes(this.#held.descriptor, ranges) ?? -1;
+    const cached = optionalBinding()?.cachedBytes(this.#file.number, ranges) ?? -1;
     return cached < 0 ? undefined : cached;
   }
 
   evict(ranges: readonly number[]): void {
-    optionalBinding()?.dropCached(this.#held.descriptor, ranges);
+    optionalBinding()?.dropCached(this.#file.number, ranges);
   }
 
   requireIntact(): void {}
@@ -227,46 +161,11 @@ export class ReadingSource implements Source {
 
   #read(begin: number, end: number): Uint8Array<ArrayBuffer> {
     const bytes = allocateBytes(end - begin);
-    this.#readInto(begin, end, bytes);
+    this.#file.readSync(begin, bytes);
     return bytes;
   }
 
-  #readInto(begin: number, end: number, target: Uint8Array): void {
-    try {
-      readRangeSync(this.#held.descriptor, begin, end, target);
-    } catch (cause) {
-      throw readFault(cause, begin, end);
-    }
-  }
-
-  async #readAsync(begin: number, end: number, target?: Uint8Array): Promise<Uint8Array> {
-    try {
-      return await this.#holding(() => readRange(this.#held.descriptor, begin, end, target));
-    } catch (cause) {
-      throw readFault(cause, begin, end);
-    }
-  }
-
-  /** Reads while the descriptor is kept open. */
-  async #holding<T>(reading: () => Promise<T>): Promise<T> {
-    this.#reads++;
-    try {
-      return await reading();
-    } finally {
-      this.#reads--;
-      if (this.#closed) this.#release();
-    }
-  }
-
   close(): void {
-    this.#closed = true;
-    this.#release();
-  }
-
-  /** Closes the descriptor once no read needs it: its number may be another file's the moment after. */
-  #release(): void {
-    if (this.#reads > 0) return;
-    forgotten.unregister(this);
-    release(this.#held);
+    this.#file.close();
   }
 }

@@ -6,9 +6,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { readRange, readRangeSync } from '../src/descriptor.js';
 import { requireLittleEndian } from '../src/host.js';
 import { type OpenOptions, open, openModel, openSync, parse, readHeader, SafeTensorsError } from '../src/index.js';
-import { readRange, readRangeSync } from '../src/reading.js';
 import { counting, descriptorsIn, fileOf, makeFifo, scratch, withHeader } from './support/files.js';
 import { codeOf, errorOf, failureOf } from './support/outcome.js';
 
