@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "handles.h"
 #include "large_pages.h"
 
 namespace safetensors_mmap {
@@ -15,7 +16,8 @@ namespace {
 
 std::atomic<std::size_t> live_count{0};
 
-constexpr napi_type_tag kFloatsTag = {0x1d3f7b60a5c84e92ULL, 0xb26e0c9f4471d85aULL};
+constexpr HandleKind kFloats = {{0x1d3f7b60a5c84e92ULL, 0xb26e0c9f4471d85aULL},
+                                "a handle of floats"};
 
 // What a handle or a buffer holds; null in a handle that has given it away.
 struct FloatsShare {
@@ -23,14 +25,7 @@ struct FloatsShare {
 };
 
 FloatsShare* ShareFrom(const Napi::CallbackInfo& info, std::size_t position) {
-  bool tagged = false;
-  const Napi::Value value = info[position];
-  if (value.IsExternal()) napi_check_object_type_tag(info.Env(), value, &kFloatsTag, &tagged);
-  if (!tagged) {
-    Refuse(info.Env(), "not a handle of floats");
-    return nullptr;
-  }
-  return value.As<Napi::External<FloatsShare>>().Data();
+  return DataOfHandle<FloatsShare>(info.Env(), kFloats, info[position]);
 }
 
 void* AllocateMemory(std::size_t bytes) {
@@ -84,17 +79,8 @@ Napi::Value AllocateFloats(const Napi::CallbackInfo& info) {
   std::shared_ptr<Floats> floats = Floats::Allocate(static_cast<std::size_t>(count));
   if (floats == nullptr) return env.Null();
   FloatsShare* share = new FloatsShare{std::move(floats)};
-  Napi::External<FloatsShare> handle = Napi::External<FloatsShare>::New(
-      env, share, [](Napi::Env, FloatsShare* owned) { delete owned; });
-  if (handle.IsEmpty()) {
-    delete share;
-    return env.Undefined();
-  }
-  if (napi_type_tag_object(env, handle, &kFloatsTag) != napi_ok) {
-    Refuse(env, "cannot tag a handle of floats");
-    return env.Undefined();
-  }
-  return handle;
+  return MakeHandle<FloatsShare>(env, kFloats, share,
+                                 [](Napi::Env, FloatsShare* owned) { delete owned; });
 }
 
 Napi::Value CopyFloats(const Napi::CallbackInfo& info) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "handles.h"
 
 namespace safetensors_mmap {
 namespace {
@@ -15,20 +16,13 @@ struct Share {
   std::shared_ptr<Mapping> mapping;
 };
 
-constexpr napi_type_tag kHandleTag = {0x5c0f3a1be2d94e67ULL, 0x9a71c4d80b6f2e35ULL};
+constexpr HandleKind kMappings = {{0x5c0f3a1be2d94e67ULL, 0x9a71c4d80b6f2e35ULL},
+                                  "a mapping handle"};
 
 void DeleteShare(napi_env /*env*/, void* /*data*/, void* hint) { delete static_cast<Share*>(hint); }
 
 Share* ShareFrom(const Napi::Env& env, const Napi::Value& value) {
-  bool tagged = false;
-  if (value.IsExternal()) {
-    napi_check_object_type_tag(env, value, &kHandleTag, &tagged);
-  }
-  if (!tagged) {
-    Refuse(env, "not a mapping handle");
-    return nullptr;
-  }
-  return value.As<Napi::External<Share>>().Data();
+  return DataOfHandle<Share>(env, kMappings, value);
 }
 
 }  // namespace
@@ -59,17 +53,7 @@ Napi::Value MapFile(const Napi::CallbackInfo& info) {
   if (result.mapping == nullptr) return Napi::Number::New(env, result.error);
 
   Share* share = new Share{std::move(result.mapping)};
-  Napi::External<Share> handle =
-      Napi::External<Share>::New(env, share, [](Napi::Env, Share* owned) { delete owned; });
-  if (handle.IsEmpty()) {
-    delete share;
-    return env.Undefined();
-  }
-  if (napi_type_tag_object(env, handle, &kHandleTag) != napi_ok) {
-    Napi::Error::New(env, "cannot tag a mapping handle").ThrowAsJavaScriptException();
-    return env.Undefined();
-  }
-  return handle;
+  return MakeHandle<Share>(env, kMappings, share, [](Napi::Env, Share* owned) { delete owned; });
 }
 
 Napi::Value CreateSegment(const Napi::CallbackInfo& info) {
