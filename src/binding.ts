@@ -114,7 +114,8 @@ export interface NativeBinding {
 
 type Load = ((directory: string) => NativeBinding) & { resolve(directory: string): string };
 
-type Finder = { readonly require: NodeJS.Require; readonly find: Load };
+/** `root` is the folder of this package. */
+type Finder = { readonly root: string; readonly require: NodeJS.Require; readonly find: Load };
 
 // With the import, like every module: half of what the first open of a process would else wait for. Where a bundler has
 // lost it, what needs no addon works all the same.
@@ -147,23 +148,23 @@ export function optionalBinding(): NativeBinding | undefined {
 
 function loadFinder(): Finder | Error {
   try {
+    const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '');
     const require = createRequire(import.meta.url);
-    return { require, find: require('node-gyp-build') as Load };
+    return { root, require, find: require('node-gyp-build') as Load };
   } catch (cause) {
     return cause instanceof Error ? cause : new Error(String(cause));
   }
 }
 
 function load(): NativeBinding {
-  const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '');
   if (finder instanceof Error) {
     throw new SafeTensorsError(
       'BINDING_NOT_FOUND',
-      `the native addon was not found: node-gyp-build, which looks for it, does not load: ${finder.message}.\n${whatToDo(root)}`,
+      `the native addon was not found: node-gyp-build, which looks for it, does not load: ${finder.message}.\n${whatToDo('node_modules/safetensors-mmap')}`,
       { cause: finder },
     );
   }
-  const { require, find } = finder;
+  const { root, require, find } = finder;
   let file: string;
   try {
     file = find.resolve(root);

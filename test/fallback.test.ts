@@ -2,7 +2,7 @@
 // Refuses a real machine without an addon: the loader is pointed at an empty folder.
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { counting, fileOf, scratch } from './support/files.js';
@@ -165,18 +165,27 @@ it('a file that was written anew is opened anew', async () => {
   expect([...file.keys()]).toEqual(['b']);
 });
 
-it('without the package that finds the addon, files are read all the same', () => {
-  const elsewhere = folder.write('bundled/package.json', '{ "type": "module" }');
-  cpSync(new URL('../dist/', import.meta.url), join(elsewhere, '../dist'), { recursive: true });
+it.each([
+  ['the package that finds the addon', (binding: string) => binding],
+  [
+    'a place of its own, as in a bundle of CommonJS',
+    (binding: string) => binding.replaceAll('import.meta.url', '({}).url'),
+  ],
+])('without %s, files are read and large ones made all the same', (_, bundled) => {
+  const elsewhere = join(folder.write('bundled/package.json', '{ "type": "module" }'), '..');
+  cpSync(new URL('../dist/', import.meta.url), join(elsewhere, 'dist'), { recursive: true });
+  const binding = join(elsewhere, 'dist/binding.js');
+  writeFileSync(binding, bundled(readFileSync(binding, 'utf8')));
   const source = `
-    import { openSync, parse } from './dist/index.js';
+    import { openSync, parse, serialize } from './dist/index.js';
     import { readFileSync } from 'node:fs';
     const [path] = process.argv.slice(2);
     const file = openSync(path);
     let code;
     try { openSync(path, { backend: 'mmap' }); } catch (error) { code = error.code; }
-    console.log(JSON.stringify([parse(readFileSync(path)).size, file.backend, [...file.tensor('a').data], code]));`;
+    const large = serialize([['a', { dtype: 'U8', shape: [2 ** 23], data: new Uint8Array(2 ** 23) }]]);
+    console.log(JSON.stringify([parse(readFileSync(path)).size, file.backend, [...file.tensor('a').data], code, parse(large).size]));`;
   const script = folder.write('bundled/script.js', source);
   const { stdout } = spawnSync(process.execPath, ['--no-warnings', script, PATH], { encoding: 'utf8' });
-  expect(JSON.parse(stdout)).toEqual([1, 'read', [...counting(5)], 'BINDING_NOT_FOUND']);
+  expect(JSON.parse(stdout)).toEqual([1, 'read', [...counting(5)], 'BINDING_NOT_FOUND', 1]);
 });

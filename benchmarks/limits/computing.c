@@ -13,6 +13,10 @@
 static void *fresh(size_t size) {
   void *const address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) fail("mmap");
+#ifdef MADV_HUGEPAGE
+  // The best that C can do, and what the library asks for.
+  madvise(address, size, MADV_HUGEPAGE);
+#endif
   return address;
 }
 
