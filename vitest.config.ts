@@ -21,6 +21,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/package/**'],
+          globalSetup: 'test/lifetime/bundle.ts',
           // Tests that start processes take seconds on a busy machine, and several times that under the sanitizers.
           testTimeout: SANITIZED ? 60_000 : 20_000,
         },
