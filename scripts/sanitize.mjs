@@ -116,7 +116,7 @@ export function sanitize() {
   buildSanitized();
   verifyLoaded();
   runPrograms();
-  return runVitest('sanitize', ['--project', 'unit', ...TESTS], { env: environment() });
+  return runVitest('sanitize', ['--project', 'unit*', ...TESTS], { env: environment() });
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

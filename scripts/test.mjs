@@ -82,7 +82,7 @@ async function typecheck() {
 }
 
 await Promise.all([build(), typecheck().then(lint)]);
-tests('tests', () => runVitest('unit', ['--project', 'unit']));
+tests('tests', () => runVitest('unit', ['--project', 'unit*']));
 tests('tests of the package', () => runVitest('package', ['--project', 'package']));
 await step('package', own('check-package.mjs'));
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readFloat32Table } from '../float32_table.js';
 import { withHeader } from '../support/files.js';
+import { LIBRARY } from './bundle.js';
 import { Companion, HAS_TRANSFER, run, temporaryFolder } from './child.js';
 import { writeSparse } from './files.js';
 
@@ -36,7 +37,7 @@ beforeAll(() => {
 });
 
 const PRELUDE = `
-  import { nativeBinding } from ${JSON.stringify(new URL('../../dist/binding.js', import.meta.url).href)};
+  import { nativeBinding } from ${JSON.stringify(LIBRARY.href)};
   const HALF = 2 ** -127;
   // A loop, since 'every' takes several times as long for 16 million elements.
   const right = (floats, length) => {

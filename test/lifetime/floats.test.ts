@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { LIBRARY } from './bundle.js';
 import { Companion, SANITIZED, temporaryFolder } from './child.js';
 import { writeSparse } from './files.js';
 
@@ -17,7 +18,7 @@ beforeAll(() =>
 );
 
 const PRELUDE = `
-  import { nativeBinding } from ${JSON.stringify(new URL('../../dist/binding.js', import.meta.url).href)};
+  import { nativeBinding } from ${JSON.stringify(LIBRARY.href)};
   import { openSync } from 'node:fs';
   const HALF = 2 ** -127;
   const binding = nativeBinding();

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { LIBRARY } from './bundle.js';
 import { Companion, HAS_TRANSFER, run, SANITIZED, SANITIZER_EXIT, temporaryFolder } from './child.js';
 import { floats, writeSparse } from './files.js';
 
@@ -199,7 +200,7 @@ describe('nothing is left behind', () => {
 
   it('to abort by: a loop that never lets go gets an error, and then goes on', async () => {
     const source = `
-      const { nativeBinding } = await import(${JSON.stringify(new URL('../../dist/binding.js', import.meta.url).href)});
+      const { nativeBinding } = await import(${JSON.stringify(LIBRARY.href)});
       const { openSync, closeSync } = await import('node:fs');
       // All but the last 500 without a file around them, which takes a tenth of the time.
       const kept = [];

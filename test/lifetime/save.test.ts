@@ -6,6 +6,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, w
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openModel, parse, saveModel, serialize } from '../../src/index.js';
+import { LIBRARY } from './bundle.js';
 import { run, SANITIZED, temporaryFolder } from './child.js';
 import { writeSparse } from './files.js';
 
@@ -18,8 +19,6 @@ const GiB = 2 ** 30;
 const ROUNDS = SANITIZED ? 4 : 20;
 const MODEL_ROUNDS = ROUNDS / 2;
 
-const MODULE = new URL('../../dist/index.js', import.meta.url).href;
-
 let count = 0;
 function directory(): string {
   const path = join(folder, `d${count++}`);
@@ -29,7 +28,7 @@ function directory(): string {
 
 /** Starts a module in a process that is killed once it has said something and `delay` milliseconds have gone by. */
 function killed(source: string, path: string, delay: number): Promise<NodeJS.Signals | null> {
-  const args = ['--input-type=module', '-e', `import * as st from ${JSON.stringify(MODULE)};\n${source}`, path];
+  const args = ['--input-type=module', '-e', `import * as st from ${JSON.stringify(LIBRARY.href)};\n${source}`, path];
   return new Promise((resolve) => {
     const child = execFile(process.execPath, args, () => resolve(child.signalCode));
     child.stdout!.once('data', () => setTimeout(() => child.kill('SIGKILL'), delay));

@@ -3,16 +3,14 @@
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { LIBRARY } from './bundle.js';
 import { Companion, run, temporaryFolder } from './child.js';
 import { floats, writeSparse } from './files.js';
 
 const path = join(temporaryFolder(), 'small.safetensors');
 beforeAll(() => writeSparse(path, floats(4, 1 << 20)));
 
-const companion = new Companion(
-  () => path,
-  `const { nativeBinding } = await import(${JSON.stringify(new URL('../../dist/binding.js', import.meta.url).href)});`,
-);
+const companion = new Companion(() => path, `const { nativeBinding } = await import(${JSON.stringify(LIBRARY.href)});`);
 
 describe('workers', () => {
   it('that end by themselves give back what they mapped', async () => {
