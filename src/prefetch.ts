@@ -36,8 +36,8 @@ export interface PrefetchPart {
 }
 
 /**
- * Lanes on local disks, each at a file of its own. The system keeps one state of its read-ahead for each open file: two lanes
- * at one file are no faster than one, and now and then have megabytes read in small pages.
+ * Lanes on local disks, each at a file of its own while there are so many. The system keeps one state of its read-ahead for
+ * each open file: two lanes at one file are no faster than one, and now and then have megabytes read in small pages.
  */
 const DEFAULT_THREADS = 2;
 /** A network answers late, and several requests at a time. */
@@ -94,8 +94,9 @@ export async function prefetchParts(parts: readonly PrefetchPart[], options: Pre
 }
 
 function defaultThreads(parts: readonly PrefetchPart[]): number {
+  const files = parts.filter(({ ranges }) => ranges.length > 0).length;
   const overNetwork = parts.some(({ fileSystem }) => fileSystem?.isNetwork);
-  return overNetwork ? DEFAULT_NETWORK_THREADS : Math.min(DEFAULT_THREADS, Math.max(parts.length, 1));
+  return overNetwork ? DEFAULT_NETWORK_THREADS : Math.min(DEFAULT_THREADS, Math.max(files, 1));
 }
 
 /** A file that is not all asked for yet. */
