@@ -84,7 +84,7 @@ function race({ commands, quick }, { made, dtype, fresh, set, best }) {
     unit: /** @type {const} */ ('ns'),
     bytes: elements * 4,
     // The pages that a process gets make one in five half as slow again, whatever it runs: few samples say nothing.
-    share: fresh ? 1 : best ? 3 : 2,
+    share: fresh ? 1 : best ? 2.5 : 1.5,
     ...(fresh ? { memory: 1024 * MiB } : {}),
     contenders: [commands.javascript('toFloat32Array', 'ours', 'convert', ours), ...inC, ...(best ? others : [])],
     goals: [

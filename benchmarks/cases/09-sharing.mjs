@@ -1,5 +1,5 @@
 // Owns case 9: what 1, 2, 4 and 8 processes that use the same model take of the memory.
-// Refuses clocks: pages are counted, so three samples are enough.
+// Refuses clocks: pages are counted, so one sample is enough.
 import { equalTensors, makeFile } from '../harness/files.mjs';
 import { makeModel } from './02-first-tensor.mjs';
 
@@ -25,7 +25,7 @@ export async function* races({ commands, workspace, quick, linux }) {
       key: `processes-${count}`,
       title: `${plural}: memory of each, in parts of size / ${count}`,
       unit: 'ratio',
-      rounds: count > 2 ? 1 : 2,
+      rounds: 1,
       fewer: 'counts, not times',
       different: true,
       contenders: [contender(`mmap, ${size / MiB} MiB`, mapped), contender(`fs.read, ${small / MiB} MiB`, read)],

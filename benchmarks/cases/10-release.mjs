@@ -41,7 +41,7 @@ export async function* races({ commands, workspace, quick, faults }) {
     key: 'munmap',
     title: 'The same in C: munmap of all of it',
     unit: 'ns',
-    rounds: 2,
+    rounds: 1,
     fewer: 'each sample touches the whole file',
     state,
     contenders: [commands.limit('C munmap', 'unmap', path)],

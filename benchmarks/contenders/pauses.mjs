@@ -145,7 +145,7 @@ export async function allocate({ path, mapped }) {
   const file = mapped ? await open(path) : undefined;
   for (const tensor of file?.values() ?? []) views.push(tensor.data);
   const times = [];
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 4; i++) {
     times.push(churn());
     await turn();
   }
