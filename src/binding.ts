@@ -18,7 +18,7 @@ export interface FloatsHandle {
 }
 
 /** A buffer, weakly. */
-export interface WeakHandle {
+interface WeakHandle {
   readonly weak: unique symbol;
 }
 
