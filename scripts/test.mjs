@@ -11,6 +11,8 @@ const { CI } = process.env;
 const total = { passed: 0, failed: 0 };
 /** @type {string[]} */
 const broken = [];
+/** @type {string[]} */
+const failures = [];
 
 /** @param {number} since */
 function seconds(since) {
@@ -51,6 +53,7 @@ function tests(name, run) {
     const counts = run();
     total.passed += counts.passed;
     total.failed += counts.failed;
+    failures.push(...counts.failures);
     if (counts.failed > 0) broken.push(name);
   } catch (error) {
     console.error(error);
@@ -94,7 +97,9 @@ if (reason === undefined) {
   if (CI) broken.push('sanitizers (mandatory in CI)');
 }
 
-if (broken.length > 0) console.error(`\nFAILED: ${broken.join('; ')}`);
+// Last, because a record of a run may keep no more than its end.
+if (broken.length > 0) console.log(`\nFAILED: ${broken.join('; ')}`);
+for (const failure of failures) console.log(`- ${failure}`);
 console.log(`\nin ${seconds(started)}`);
 // A linter or a build that failed counts as one failed test, so that this line cannot look green without reason.
 console.log(`${total.passed} passed, ${Math.max(total.failed, broken.length)} failed`);

@@ -9,6 +9,7 @@ import { ROOT, toolPath } from './native.mjs';
  * @typedef {object} Counts
  * @property {number} passed
  * @property {number} failed at least 1 when the run as a whole failed
+ * @property {string[]} failures one a failed test or file: where it stands, its name and the first line of why
  */
 
 /**
@@ -39,10 +40,34 @@ export function runVitest(name, filters, { node = process.execPath, env = proces
  * @returns {Counts} zeros when vitest ended before it wrote the report
  */
 function readReport(file) {
+  let report;
   try {
-    const report = JSON.parse(readFileSync(file, 'utf8'));
-    return { passed: report.numPassedTests, failed: report.numFailedTests };
+    report = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { passed: 0, failed: 0 };
+    return { passed: 0, failed: 0, failures: [`${file}: vitest wrote no report`] };
   }
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests,
+    failures: report.testResults.flatMap(failuresOf),
+  };
+}
+
+/**
+ * @param {{ name: string, status: string, message?: string,
+ *   assertionResults: { status: string, fullName: string, failureMessages?: string[] }[] }} result of a file
+ * @returns {string[]}
+ */
+function failuresOf({ name, status, message, assertionResults }) {
+  const where = path.relative(ROOT, name);
+  const failures = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => `${where}: ${test.fullName}: ${firstLine(test.failureMessages?.[0])}`);
+  // A file that fails as a whole, in an import or a hook, may have no test that failed.
+  return failures.length === 0 && status === 'failed' ? [`${where}: ${firstLine(message)}`] : failures;
+}
+
+/** @param {string | undefined} text */
+function firstLine(text) {
+  return text?.split('\n', 1)[0] ?? '';
 }
