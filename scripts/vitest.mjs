@@ -9,7 +9,7 @@ import { ROOT, toolPath } from './native.mjs';
  * @typedef {object} Counts
  * @property {number} passed
  * @property {number} failed at least 1 when the run as a whole failed
- * @property {string[]} failures one a failed test or file: where it stands, its name and the first line of why
+ * @property {string[]} failures one a failed test or file: where it stands, its name and the first lines of why
  */
 
 /**
@@ -62,12 +62,12 @@ function failuresOf({ name, status, message, assertionResults }) {
   const where = path.relative(ROOT, name);
   const failures = assertionResults
     .filter((test) => test.status === 'failed')
-    .map((test) => `${where}: ${test.fullName}: ${firstLine(test.failureMessages?.[0])}`);
+    .map((test) => `${where}: ${test.fullName}: ${firstLines(test.failureMessages?.[0])}`);
   // A file that fails as a whole, in an import or a hook, may have no test that failed.
-  return failures.length === 0 && status === 'failed' ? [`${where}: ${firstLine(message)}`] : failures;
+  return failures.length === 0 && status === 'failed' ? [`${where}: ${firstLines(message)}`] : failures;
 }
 
-/** @param {string | undefined} text */
-function firstLine(text) {
-  return text?.split('\n', 1)[0] ?? '';
+/** @param {string | undefined} text of an error: a property names its seed on the second line */
+function firstLines(text) {
+  return text?.slice(0, 400).split('\n').slice(0, 3).join(' ') ?? '';
 }
