@@ -33,6 +33,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["residentBytes"] = Napi::Function::New<GetResidentBytes>(env, "residentBytes");
   exports["cachedBytes"] = Napi::Function::New<GetCachedBytes>(env, "cachedBytes");
   exports["evict"] = Napi::Function::New<EvictMapped>(env, "evict");
+  exports["isUnwritten"] = Napi::Function::New<GetIsUnwritten>(env, "isUnwritten");
   exports["dropCached"] = Napi::Function::New<DropCachedPages>(env, "dropCached");
   exports["release"] = Napi::Function::New<ReleaseMapping>(env, "release");
   exports["gather"] = Napi::Function::New<GatherFromMapping>(env, "gather");

@@ -24,6 +24,9 @@ std::int64_t CachedBytes(int descriptor, const std::vector<ByteRange>& ranges);
 // Takes the pages that lie wholly in the ranges out of the mapping, but for those that were written to.
 void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges);
 
+// Whether no page of [begin, end) was written to, so that the file has the same bytes; false where the system does not say.
+bool IsUnwritten(const Mapping& mapping, std::size_t begin, std::size_t end);
+
 // Takes the pages that lie wholly in the ranges, and that nobody has mapped, out of the page cache. A hint.
 void DropCached(int descriptor, const std::vector<ByteRange>& ranges);
 

@@ -53,6 +53,16 @@ Napi::Value EvictMapped(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value GetIsUnwritten(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::shared_ptr<Mapping> mapping = MappingFrom(env, info[0]);
+  if (mapping == nullptr) return env.Undefined();
+  std::size_t at = 0;
+  std::size_t count = 0;
+  if (!ReadSpan(info, 1, mapping->size(), &at, &count)) return env.Undefined();
+  return Napi::Boolean::New(env, IsUnwritten(*mapping, at, at + count));
+}
+
 Napi::Value DropCachedPages(const Napi::CallbackInfo& info) {
   Arguments arguments;
   if (ReadOpen(info, &arguments)) DropCached(arguments.descriptor, arguments.ranges);

@@ -12,6 +12,8 @@ Napi::Value GetResidentBytes(const Napi::CallbackInfo& info);
 Napi::Value GetCachedBytes(const Napi::CallbackInfo& info);
 // evict(handle, ranges): void
 Napi::Value EvictMapped(const Napi::CallbackInfo& info);
+// isUnwritten(handle, at, count): boolean
+Napi::Value GetIsUnwritten(const Napi::CallbackInfo& info);
 // dropCached(descriptor, ranges): void
 Napi::Value DropCachedPages(const Napi::CallbackInfo& info);
 

@@ -57,9 +57,11 @@ constexpr std::uint64_t kScanPresent = 1 << 3;
 constexpr std::uint64_t kScanSwapped = 1 << 4;
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, PageScan);
 
-// Drops what is not written of [begin, end), as the scan tells; how far that went, `end` where the system has it.
-std::size_t DropAroundWritten(const Mapping& mapping, int pagemap, std::size_t begin,
-                              std::size_t end) {
+// Calls what is given with each run of pages in [begin, end) that is not written to, as the scan tells; how far that went,
+// `end` where the system has it.
+template <typename Use>
+std::size_t ScanUnwritten(const Mapping& mapping, int pagemap, std::size_t begin, std::size_t end,
+                          const Use& use) {
   PageRegion written[64];
   const std::uint64_t base = reinterpret_cast<std::uintptr_t>(mapping.data());
   while (begin < end) {
@@ -78,19 +80,20 @@ std::size_t DropAroundWritten(const Mapping& mapping, int pagemap, std::size_t b
     const std::size_t walked = std::min(static_cast<std::size_t>(scan.walk_end - base), end);
     for (int i = 0; i < count; i++) {
       const std::size_t from = static_cast<std::size_t>(written[i].start - base);
-      if (begin < from) madvise(mapping.data() + begin, from - begin, MADV_DONTNEED);
+      if (begin < from) use(begin, from);
       begin = static_cast<std::size_t>(written[i].end - base);
     }
-    if (begin < walked) madvise(mapping.data() + begin, walked - begin, MADV_DONTNEED);
+    if (begin < walked) use(begin, walked);
     begin = walked;
   }
   return end;
 }
 
 // The same page by page; false when the system does not say which are written.
-bool DropUnwritten(const Mapping& mapping, int pagemap, std::size_t page, std::size_t begin,
-                   std::size_t end) {
-  begin = DropAroundWritten(mapping, pagemap, begin, end);
+template <typename Use>
+bool ForUnwritten(const Mapping& mapping, int pagemap, std::size_t page, std::size_t begin,
+                  std::size_t end, const Use& use) {
+  begin = ScanUnwritten(mapping, pagemap, begin, end, use);
   if (begin >= end) return true;
   std::vector<std::uint64_t> entries(kPages);
   const std::size_t first = reinterpret_cast<std::uintptr_t>(mapping.data()) / page;
@@ -103,13 +106,15 @@ bool DropUnwritten(const Mapping& mapping, int pagemap, std::size_t page, std::s
       const bool written = IsWritten(entries[i]);
       std::size_t j = i + 1;
       while (j < count && IsWritten(entries[j]) == written) j++;
-      if (!written) madvise(mapping.data() + begin + i * page, (j - i) * page, MADV_DONTNEED);
+      if (!written) use(begin + i * page, begin + j * page);
       i = j;
     }
     begin += count * page;
   }
   return true;
 }
+
+int OpenPagemap() { return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC); }
 
 #endif
 
@@ -161,14 +166,16 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
   const std::size_t page = PageSize();
 #if defined(__linux__)
   const bool writable = mapping.protection() == Protection::kCopyOnWrite;
-  const int pagemap = writable ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+  const int pagemap = writable ? OpenPagemap() : -1;
+  const auto drop = [&](std::size_t begin, std::size_t end) {
+    madvise(mapping.data() + begin, end - begin, MADV_DONTNEED);
+  };
   ForWholePages(mapping, ranges, page, [&](std::size_t begin, std::size_t end) {
-    if (writable) {
+    if (!writable) {
+      drop(begin, end);
+    } else if (pagemap < 0 || !ForUnwritten(mapping, pagemap, page, begin, end, drop)) {
       // Without the page map there is still a call that loses nothing, though it need not do anything.
-      if (pagemap < 0 || !DropUnwritten(mapping, pagemap, page, begin, end))
-        madvise(mapping.data() + begin, end - begin, kPageOut);
-    } else {
-      madvise(mapping.data() + begin, end - begin, MADV_DONTNEED);
+      madvise(mapping.data() + begin, end - begin, kPageOut);
     }
   });
   if (pagemap >= 0) close(pagemap);
@@ -177,6 +184,27 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
   ForWholePages(mapping, ranges, page, [&](std::size_t begin, std::size_t end) {
     posix_madvise(mapping.data() + begin, end - begin, POSIX_MADV_DONTNEED);
   });
+#endif
+}
+
+bool IsUnwritten(const Mapping& mapping, std::size_t begin, std::size_t end) {
+  if (begin == end || mapping.protection() != Protection::kCopyOnWrite) return true;
+#if defined(__linux__)
+  const int pagemap = OpenPagemap();
+  if (pagemap < 0) return false;
+  const std::size_t page = PageSize();
+  const std::size_t first = begin / page * page;
+  const std::size_t last = (end + page - 1) / page * page;
+  std::size_t unwritten = 0;
+  const bool is_known =
+      ForUnwritten(mapping, pagemap, page, first, last,
+                   [&](std::size_t from, std::size_t to) { unwritten += to - from; });
+  close(pagemap);
+  return is_known && unwritten == last - first;
+#else
+  (void)begin;
+  (void)end;
+  return false;
 #endif
 }
 

@@ -22,6 +22,10 @@ void EvictPages(const Mapping& mapping, const std::vector<ByteRange>& ranges) {
   }
 }
 
+bool IsUnwritten(const Mapping& mapping, std::size_t begin, std::size_t end) {
+  return begin == end || mapping.protection() != Protection::kCopyOnWrite;
+}
+
 void DropCached(int, const std::vector<ByteRange>&) {}
 
 }  // namespace safetensors_mmap

@@ -41,6 +41,8 @@ export interface NativeBinding {
   /** Gives whole pages back: those of the mapping that were not written to, those of the cache that nobody has mapped. */
   evict(handle: MappingHandle, ranges: readonly number[]): void;
   dropCached(descriptor: number, ranges: readonly number[]): void;
+  /** Whether nobody has written to bytes [at, at + count) of the mapping; false where the system does not say. */
+  isUnwritten(handle: MappingHandle, at: number, count: number): boolean;
   /** Drops the handle's share of the mapping; segments keep theirs. With `dropPages`, what was written to them is lost. */
   release(handle: MappingHandle, dropPages: boolean): void;
   /**

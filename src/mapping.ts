@@ -12,7 +12,7 @@ import { convertOnThreads } from './mapped-conversion.js';
 import { askForLargePages, bringIn, evict, type MappedPages, residentBytes } from './mapped-pages.js';
 import type { Origin } from './origin.js';
 import type { SegmentPlan } from './segments.js';
-import type { Protection, Source } from './source.js';
+import type { Protection, Reopened, Source } from './source.js';
 
 /** Most mappings of one process; half of what Linux allows in all, native code stops here. */
 const MOST_MAPPINGS = 32768;
@@ -104,6 +104,16 @@ export class MappedSource implements Source {
 
   fill(begin: number, target: Uint8Array): void {
     target.set(this.bytes(begin, begin + target.byteLength));
+  }
+
+  async reopen(): Promise<Reopened | undefined> {
+    const file = await this.#pages.origin.open();
+    if (file === undefined) return undefined;
+    const isUnwritten = (begin: number, end: number) => {
+      this.#requireOpen();
+      return this.#binding.isUnwritten(this.#handle, begin, end - begin);
+    };
+    return { isUnwritten, read: (begin, end, target) => file.read(begin, end, target), close: () => file.close() };
   }
 
   populate(ranges: readonly number[]): Promise<unknown> | undefined {

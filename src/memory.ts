@@ -38,6 +38,8 @@ export class MemorySource implements Source {
     );
   }
 
+  async reopen(): Promise<undefined> {}
+
   populate(): undefined {}
 
   /** In memory it is; whether it is still the caller's to read is another question. */

@@ -1,16 +1,16 @@
 // Owns the way back to the file behind a mapping, whose descriptor was closed when it was mapped: its path, and what tells
 // it from another file that has taken the path since. Refuses to hold a descriptor between two calls.
 
-import { accessSync, type BigIntStats, close, closeSync, constants, fstat, fstatSync, open, openSync } from 'node:fs';
+import { accessSync, type BigIntStats, closeSync, constants, fstat, fstatSync, open, openSync } from 'node:fs';
 import { promisify } from 'node:util';
 
+import { FileDescriptor } from './descriptor.js';
 import type { FileSystem } from './file-system.js';
 
 // With O_NONBLOCK, since a FIFO may have taken the path.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const openAsync = promisify(open);
-const closeAsync = promisify(close);
 const statAsync: (descriptor: number, options: { bigint: true }) => Promise<BigIntStats> = promisify(fstat);
 
 export class Origin {
@@ -29,16 +29,26 @@ export class Origin {
     this.#owner = status.uid;
   }
 
+  /** Opens the file off the event loop, for the caller to close; undefined when the path does not lead to it any more. */
+  async open(): Promise<FileDescriptor | undefined> {
+    const number = await openAsync(this.#path, OPEN_FLAGS).catch(() => -1);
+    if (number < 0) return undefined;
+    const descriptor = new FileDescriptor(number);
+    const status = await statAsync(number, { bigint: true }).catch(() => undefined);
+    if (status !== undefined && this.#isSame(status)) return descriptor;
+    descriptor.close();
+    return undefined;
+  }
+
   /** Uses the file off the event loop; false when the path does not lead to it any more. Rejects with what `use` does. */
   async use(use: (descriptor: number) => Promise<void>): Promise<boolean> {
-    const descriptor = await openAsync(this.#path, OPEN_FLAGS).catch(() => -1);
-    if (descriptor < 0) return false;
+    const descriptor = await this.open();
+    if (descriptor === undefined) return false;
     try {
-      if (!this.#isSame(await statAsync(descriptor, { bigint: true }))) return false;
-      await use(descriptor);
+      await descriptor.holding(use);
       return true;
     } finally {
-      await closeAsync(descriptor);
+      descriptor.close();
     }
   }
 

@@ -6,10 +6,15 @@ import { quote, SafeTensorsError } from './errors.js';
 import { type FileRuns, gatherWithin, splitRuns } from './gathering.js';
 import type { Header } from './header.js';
 import { mappedSourceOf } from './mapping.js';
-import type { Lent, PieceWriter } from './piece-writer.js';
+import type { PieceWriter } from './piece-writer.js';
 import type { Source } from './source.js';
 import { memoryOf, type TensorMemory, type TensorView } from './tensor.js';
 
+/**
+ * From so many bytes on, a tensor of a mapped file is read from the file where nobody has written to it. The mapping gives the
+ * same bytes for up to three times the processor time; to open the file again costs as much as a small tensor.
+ */
+const LEAST_READ = 2 ** 20;
 /** Runs that are not contiguous are collected so many bytes … */
 const STRIP_LENGTH = 2 ** 18;
 /** … and so many runs at a time: each may lie on a page of its own. */
@@ -59,9 +64,9 @@ export class ArrayPayload implements Payload {
 
   async writeTo(writer: PieceWriter): Promise<void> {
     const verify = () => this.#requireIntact();
-    await referAll(writer, this.byteLength, (begin, end) => {
+    await inPieces(writer, this.byteLength, (at, length) => {
       verify();
-      return { bytes: this.#bytes.subarray(begin, end), verify };
+      writer.refer({ bytes: this.#bytes.subarray(at, at + length), verify });
     });
   }
 
@@ -109,29 +114,25 @@ export class ViewPayload implements Payload {
   }
 
   async #writeRange(writer: PieceWriter, memory: TensorMemory): Promise<void> {
-    const source = memory.file.requireSource();
     const first = memory.begin + memory.runs.offset;
     const verify = () => explained(memory, () => memory.file.requireSource().requireIntact());
-    const refer = (from: number, to: number): Lent => ({
-      bytes: explained(memory, () => memory.file.requireSource().bytes(first + from, first + to)),
-      verify,
-      source,
-      begin: first + from,
-    });
-    if (source.aliases) await referAll(writer, this.byteLength, refer);
-    else await this.#fillAll(writer, memory, first);
-  }
-
-  /** Reads into the writer's own memory. */
-  async #fillAll(writer: PieceWriter, memory: TensorMemory, first: number): Promise<void> {
-    for (let at = 0; at < this.byteLength; ) {
-      if (writer.room === 0) await writer.flush();
-      const length = Math.min(writer.room, this.byteLength - at);
-      const [from, target] = [first + at, writer.reserve(length)];
-      await explained(memory, () => memory.file.requireSource().fill(from, target));
-      at += length;
+    const source = memory.file.requireSource();
+    const file = this.byteLength < LEAST_READ ? undefined : await source.reopen();
+    try {
+      await inPieces(writer, this.byteLength, async (at, length) => {
+        const [begin, end] = [first + at, first + at + length];
+        const step = <T>(use: (source: Source) => T) => explained(memory, () => use(memory.file.requireSource()));
+        if (!source.aliases) {
+          await step(() => source.fill(begin, writer.reserve(length)));
+        } else if (file !== undefined && step(() => file.isUnwritten(begin, end))) {
+          await step(() => file.read(begin, end, writer.reserve(length)));
+        } else {
+          writer.refer({ bytes: step(() => source.bytes(begin, end)), verify, source, begin });
+        }
+      });
+    } finally {
+      file?.close();
     }
-    await writer.breathe();
   }
 
   /** Collects runs on this thread, a little at a time; what has to come from the disk comes on another. */
@@ -180,16 +181,16 @@ function explained<T>(memory: TensorMemory, step: () => T): T {
   }
 }
 
-/** Streams a contiguous tensor from where it lies. */
-async function referAll(
+/** Streams a contiguous tensor: calls what is given with as many bytes at a time as the writer has room for. */
+async function inPieces(
   writer: PieceWriter,
   byteLength: number,
-  refer: (begin: number, end: number) => Lent,
+  take: (at: number, length: number) => void | Promise<void>,
 ): Promise<void> {
   for (let at = 0; at < byteLength; ) {
     if (writer.room === 0) await writer.flush();
     const length = Math.min(writer.room, byteLength - at);
-    writer.refer(refer(at, at + length));
+    await take(at, length);
     at += length;
   }
   await writer.breathe();

@@ -6,6 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
+import { allocateBytes } from './allocation.js';
 import { SafeTensorsError } from './errors.js';
 import type { Source } from './source.js';
 
@@ -62,7 +63,7 @@ class Piece {
   }
 
   reserve(length: number): Uint8Array {
-    this.#staging ??= new Uint8Array(PIECE_LENGTH);
+    this.#staging ??= allocateBytes(PIECE_LENGTH);
     const begin = this.#staged;
     this.#staged += length;
     this.length += length;

@@ -129,6 +129,9 @@ export class ReadingSource implements Source {
     return packed;
   }
 
+  /** What is read through has the file already. */
+  async reopen(): Promise<undefined> {}
+
   async fill(begin: number, target: Uint8Array): Promise<void> {
     await this.#file.read(begin, begin + target.byteLength, target);
   }

@@ -18,6 +18,15 @@ export function lengthOf(ranges: readonly number[]): number {
   return sum;
 }
 
+/** A file behind memory. The caller closes it. */
+export interface Reopened {
+  /** Whether the file has what `bytes` gives of [begin, end): nobody has written to that memory, as far as can be told. */
+  isUnwritten(begin: number, end: number): boolean;
+  /** Reads [begin, end) into all of `target`, off the event loop. Rejects with TRUNCATED_DATA, READ_FAILED. */
+  read(begin: number, end: number, target: Uint8Array): Promise<unknown>;
+  close(): void;
+}
+
 export interface Source {
   readonly backend: Backend;
   /** Undefined where nothing is mapped. */
@@ -55,6 +64,8 @@ export interface Source {
    * with what `bytes` throws.
    */
   fill(begin: number, target: Uint8Array): void | Promise<void>;
+  /** The file that the memory is of, to be read beside it; undefined where there is none, or where its path leads elsewhere. */
+  reopen(): Promise<Reopened | undefined>;
   /**
    * Makes ranges of bytes [begin, end), [begin, end) … ready to be read from what `bytes` gave, off the event loop. Never
    * fails: what cannot be read says so when it is.

@@ -21,9 +21,10 @@ const HOUSE: readonly Layer[] = [
   {
     floor: 'F2',
     column: 'memory',
-    files: ['available-memory', 'gathering', 'convert', 'held-ranges', 'origin', 'pool', 'read-ahead'],
+    files: ['available-memory', 'gathering', 'convert', 'held-ranges', 'pool', 'read-ahead'],
   },
   { floor: 'F2', column: 'memory', files: ['conversion', 'descriptor'] },
+  { floor: 'F2', column: 'memory', files: ['origin'] },
   { floor: 'F2', column: 'memory', files: ['source', 'mapped-buffers', 'mapped-conversion', 'mapped-pages'] },
   { floor: 'F2', column: 'memory', files: ['mapping', 'memory', 'reading', 'steps'] },
   { floor: 'F2', column: 'memory', files: ['prefetch'] },

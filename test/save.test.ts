@@ -150,6 +150,36 @@ describe('a saved file', () => {
     expect([...saved.tensor('a').data]).toEqual([9, 2]);
   });
 
+  // Large enough to be read from the file wherever it still says what the mapping does.
+  it.each([
+    ['nowhere', []],
+    ['at its start', [0]],
+    ['on both sides of a border of pieces', [PIECE_LENGTH / 4 - 100, PIECE_LENGTH / 4 + 100_000]],
+    ['at its end', [PIECE_LENGTH / 2 - 1]],
+  ])('holds all of a large tensor, written to %s', async (_, places) => {
+    const path = join(directory(), 'x.safetensors');
+    const expected = numbers(PIECE_LENGTH / 2);
+    await save(path, { x: expected });
+    using file = await open(path);
+    for (const at of places) {
+      (file.tensor('x').data as Uint32Array)[at] = 7;
+      expected[at] = 7;
+    }
+    const copy = join(directory(), 'copy.safetensors');
+    await save(copy, file);
+    expect(Buffer.compare(readFileSync(copy), serialize({ x: expected }))).toBe(0);
+  });
+
+  it.each(['another file has', 'nothing has'])('is of the file that is open, when %s its path', async (which) => {
+    const path = folder.write(`source-${count}.safetensors`, serialize({ x: numbers(PIECE_LENGTH / 2) }));
+    using file = await open(path);
+    renameSync(path, `${path}.moved`);
+    if (which === 'another file has') writeFileSync(path, serialize({ x: numbers(PIECE_LENGTH / 2, 2) }));
+    const copy = join(directory(), 'copy.safetensors');
+    await save(copy, file);
+    expect(Buffer.compare(readFileSync(copy), readFileSync(`${path}.moved`))).toBe(0);
+  });
+
   it('leaves the views of the file that it replaces as they are', async () => {
     const path = join(directory(), 'x.safetensors');
     await save(path, { x: numbers(100_000, 1) });
