@@ -7,11 +7,11 @@ import { quote, SafeTensorsError } from './errors.js';
 import type { FileSystem } from './file-system.js';
 import { poolSlot } from './pool.js';
 import { lengthOf, type Source } from './source.js';
-import { covers, largeRanges, STEP_BYTES, type Step, stepsOf } from './steps.js';
+import { covers, largeRanges, NETWORK_STEP_BYTES, STEP_BYTES, type Step, stepsOf } from './steps.js';
 
 /** How a prefetch runs. */
 export interface PrefetchOptions {
-  /** Rejects the promise with the signal's reason, at once; steps under way, of at most 16 MiB each, end by themselves. */
+  /** Rejects the promise with the signal's reason, at once; steps under way, of at most 64 MiB each, end by themselves. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Hears after each step how many bytes are in memory, of how many; the last call has both equal. Where it returns a promise,
@@ -99,6 +99,10 @@ function defaultThreads(parts: readonly PrefetchPart[]): number {
   return overNetwork ? DEFAULT_NETWORK_THREADS : Math.min(DEFAULT_THREADS, Math.max(files, 1));
 }
 
+function stepBytes({ fileSystem }: PrefetchPart): number {
+  return fileSystem?.isNetwork ? NETWORK_STEP_BYTES : STEP_BYTES;
+}
+
 /** A file that is not all asked for yet. */
 interface Queue {
   readonly steps: Iterator<Step<PrefetchPart>>;
@@ -118,7 +122,7 @@ class Run {
 
   constructor(parts: readonly PrefetchPart[], { onProgress }: PrefetchOptions) {
     this.total = parts.reduce((sum, { ranges }) => sum + lengthOf(ranges), 0);
-    this.#queues = parts.map((part) => ({ steps: stepsOf(part), lanes: 0 }));
+    this.#queues = parts.map((part) => ({ steps: stepsOf(part, stepBytes(part)), lanes: 0 }));
     this.#onProgress = onProgress;
   }
 
@@ -170,14 +174,14 @@ class Run {
     return best;
   }
 
-  async #take({ part, ranges }: Step<PrefetchPart>): Promise<void> {
+  async #take({ part, position, ranges }: Step<PrefetchPart>): Promise<void> {
     let opening = this.#sources.get(part);
     if (opening === undefined) {
       opening = this.#open(part);
       this.#sources.set(part, opening);
     }
     const source = await opening;
-    await takeStep(source, ranges, () => this.#stopped);
+    await takeStep(source, position, ranges, () => this.#stopped);
   }
 
   async #open(part: PrefetchPart): Promise<Source> {
@@ -191,13 +195,17 @@ class Run {
 }
 
 /** Brings a step in, or waits for another prefetch that is doing so. */
-async function takeStep(source: Source, ranges: readonly number[], isStopped: () => boolean): Promise<void> {
+async function takeStep(
+  source: Source,
+  position: number,
+  ranges: readonly number[],
+  isStopped: () => boolean,
+): Promise<void> {
   const release = await poolSlot();
   let end: Promise<void>;
   try {
     if (isStopped()) return;
     const steps = stepsUnderWay(source);
-    const position = Math.floor(ranges[0]! / STEP_BYTES);
     const other = steps.get(position);
     if (other !== undefined && covers(other.ranges, ranges)) {
       end = other.end;

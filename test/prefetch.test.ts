@@ -47,6 +47,16 @@ describe('progress', () => {
     expect(stub.most).toBe(Math.min(threads, 3));
   });
 
+  it('comes in shorter steps over a network', async () => {
+    const stub = new Stub();
+    const source = stub as unknown as Source;
+    const fileSystem = { name: 'nfs', isNetwork: true };
+    const part = { path: '/models/x', fileSystem, ranges: [5, STEP_BYTES], open: () => source };
+    const seen: number[] = [];
+    await prefetchParts([part], { threads: 1, onProgress: (done) => seen.push(done) });
+    expect(seen).toEqual([1, 2, 3, 4].map((count) => (count * STEP_BYTES) / 4 - 5));
+  });
+
   it('of nothing is nothing of nothing', async () => {
     const seen: [number, number][] = [];
     await new Stub().prefetch(0, { onProgress: (done, total) => seen.push([done, total]) });

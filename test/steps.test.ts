@@ -49,8 +49,8 @@ describe('stepsOf', () => {
   it('takes ranges together that lie between the same two multiples', () => {
     const part = { ranges: [3, 9, 10, STEP_BYTES + 1] };
     expect([...stepsOf(part)]).toEqual([
-      { part, ranges: [3, 9, 10, STEP_BYTES], byteLength: STEP_BYTES - 4 },
-      { part, ranges: [STEP_BYTES, STEP_BYTES + 1], byteLength: 1 },
+      { part, position: 0, ranges: [3, 9, 10, STEP_BYTES], byteLength: STEP_BYTES - 4 },
+      { part, position: STEP_BYTES, ranges: [STEP_BYTES, STEP_BYTES + 1], byteLength: 1 },
     ]);
     expect([...stepsOf({ ranges: [] })]).toEqual([]);
   });
