@@ -9,6 +9,7 @@
 #include "prefetch_binding.h"
 #include "residency_binding.h"
 #include "weak_binding.h"
+#include "writeback_binding.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -50,6 +51,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports["kernel"] = Napi::Function::New<GetKernel>(env, "kernel");
   exports["setKernel"] = Napi::Function::New<ForceKernel>(env, "setKernel");
   exports["kernels"] = Napi::Function::New<ListKernels>(env, "kernels");
+  exports["startWriteback"] = Napi::Function::New<StartWriteback>(env, "startWriteback");
   exports["detach"] = Napi::Function::New<DetachBuffer>(env, "detach");
   exports["liveMappings"] = Napi::Function::New<LiveMappings>(env, "liveMappings");
   exports["allowsExternalBuffers"] =

@@ -68,6 +68,7 @@
         '<(native)/prefetch_binding.cc',
         '<(native)/residency_binding.cc',
         '<(native)/weak_binding.cc',
+        '<(native)/writeback_binding.cc',
       ],
       'conditions': [
         ['OS=="win"', {

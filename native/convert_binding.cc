@@ -10,6 +10,7 @@
 #include "floats_binding.h"
 #include "gather_binding.h"
 #include "mapping_binding.h"
+#include "pool_work.h"
 
 namespace safetensors_mmap {
 namespace {
@@ -77,41 +78,20 @@ bool ReadNumbers(const Napi::CallbackInfo& info, Numbers* numbers) {
                     &numbers->region);
 }
 
-// One piece on a thread of the pool. It holds shares of all that it touches, so whatever happens
-// to the file, the result or the environment meanwhile, the memory is there.
-class PieceWorker : public Napi::AsyncWorker {
+// Counts as a writer of floats for as long as it lives; made and destroyed on the JavaScript thread.
+class Writer {
  public:
-  PieceWorker(const Napi::Env& env, napi_deferred deferred, Numbers numbers,
-              std::shared_ptr<Floats> floats, std::size_t first, std::size_t at, std::size_t count)
-      : AsyncWorker(env, "safetensors:convert"),
-        deferred_(deferred),
-        numbers_(std::move(numbers)),
-        floats_(std::move(floats)),
-        first_(first),
-        at_(at),
-        count_(count) {
+  explicit Writer(std::shared_ptr<Floats> floats) : floats_(std::move(floats)) {
     floats_->writers++;
   }
-  ~PieceWorker() override { floats_->writers--; }
+  ~Writer() { floats_->writers--; }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
 
- protected:
-  void Execute() override {
-    numbers_.ConvertPiece(first_, count_, floats_->data() + at_, Stores::kCached);
-  }
-  // Not by way of Napi::Promise::Deferred: in a worker that is being terminated nothing can be resolved any more, which
-  // that would answer by ending the process. There, nobody waits for the result either.
-  void OnOK() override { napi_resolve_deferred(Env(), deferred_, Env().Undefined()); }
-  void OnError(const Napi::Error& error) override {
-    napi_reject_deferred(Env(), deferred_, error.Value());
-  }
+  float* data() const { return floats_->data(); }
 
  private:
-  const napi_deferred deferred_;
-  const Numbers numbers_;
   const std::shared_ptr<Floats> floats_;
-  const std::size_t first_;
-  const std::size_t at_;
-  const std::size_t count_;
 };
 
 bool Overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
@@ -199,13 +179,15 @@ Napi::Value ConvertInto(const Napi::CallbackInfo& info) {
     Refuse(env, "the piece starts inside a byte");
     return env.Undefined();
   }
-  napi_deferred deferred = nullptr;
-  napi_value promise = nullptr;
-  if (napi_create_promise(env, &deferred, &promise) != napi_ok) return env.Undefined();
-  PieceWorker* worker = new PieceWorker(env, deferred, std::move(numbers), std::move(floats),
-                                        static_cast<std::size_t>(first), at, count);
-  worker->Queue();  // deletes itself
-  return Napi::Value(env, promise);
+  // It holds shares of all that it touches, so whatever happens to the file, the result or the environment meanwhile, the
+  // memory is there.
+  auto writer = std::make_unique<Writer>(std::move(floats));
+  return StartWork(env, "safetensors:convert",
+                   [numbers = std::move(numbers), writer = std::move(writer), first, at, count] {
+                     numbers.ConvertPiece(static_cast<std::size_t>(first), count,
+                                          writer->data() + at, Stores::kCached);
+                     return 0;
+                   });
 }
 
 Napi::Value GetKernel(const Napi::CallbackInfo& info) {

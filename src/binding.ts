@@ -85,7 +85,7 @@ export interface NativeBinding {
     floats: FloatsHandle,
     at: number,
     count: number,
-  ): Promise<void>;
+  ): Promise<number>;
   /** Copies [at, at + count) to `target` from `targetAt` on; false when the target is too short by now. */
   copyFloats(floats: FloatsHandle, at: number, count: number, target: Float32Array, targetAt: number): boolean;
   /** A buffer that owns the floats; null when the runtime takes none. The handle is of no use afterwards. */
@@ -94,6 +94,8 @@ export interface NativeBinding {
   releaseFloats(floats: FloatsHandle): void;
   /** Allocations of floats alive in this process, all threads counted. */
   liveFloats(): number;
+  /** Sends bytes of an open file that were written on their way to the disk, by another thread; a hint. */
+  startWriteback(descriptor: number, begin: number, length: number): Promise<number>;
   /** Asks for the system's largest pages under an array that nothing was written to yet; a hint. */
   useLargePages(array: ArrayBufferView): void;
   /** The conversion kernel in use, all that this processor runs, and the forcing of one (null: the best). */

@@ -91,7 +91,7 @@ function convertPiece(
   floats: FloatsHandle,
   at: number,
   count: number,
-): Promise<void> {
+): Promise<unknown> {
   const { offset, runBytes, counts, strides } = runs;
   return binding.convertInto(handle, begin + offset, runBytes, counts, strides, dtype, first, floats, at, count);
 }

@@ -1,12 +1,13 @@
 // Owns the stream of bytes into a descriptor: pieces of equal length at multiples of it, each one call on another thread.
 // Refuses to know what the bytes mean, and to read what was lent: the system copies it from where it lies.
 
-import { fdatasync, writev } from 'node:fs';
+import { writev } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { allocateBytes } from './allocation.js';
+import { optionalBinding } from './binding.js';
 import { SafeTensorsError } from './errors.js';
 import type { Source } from './source.js';
 
@@ -19,18 +20,10 @@ export const PIECE_LENGTH = 8 * 2 ** 20;
 /** A piece of more parts than this ends early, so that a million small tensors are not a million objects at a time. */
 export const MOST_PARTS = 4096;
 
-/**
- * Bytes after which those written so far are sent to the disk, while more are written. Left to itself, Linux lets them
- * come together until a fifth of the memory waits, and then stops the writer for longer than the disk needs. Each time
- * costs a commit of the file system's journal, which waits for what other processes write.
- */
-const SYNC_LENGTH = 512 * 2 ** 20;
-
 /** Most milliseconds of copying between two turns of the event loop. */
 const LONGEST_TURN = 2;
 
 const writevAsync = promisify(writev);
-const fdatasyncAsync = promisify(fdatasync);
 
 /** Memory that is written from where it lies. */
 export interface Lent {
@@ -109,9 +102,9 @@ export class PieceWriter {
   /** Where the next call writes, and where the piece begins that is being put together. */
   #position = 0;
   #begin = 0;
-  /** What was written when the last sync began, and the syncs under way; never reject. */
-  #syncedTo = 0;
-  #syncing: Promise<void> = Promise.resolve();
+  /** How far the bytes are on their way to the disk, and the call that is sending some; never rejects. */
+  #sentTo = 0;
+  #sending: Promise<void> | undefined;
   #lastTurn = performance.now();
 
   /** Writes from the start of a file; `afterPiece` hears how much is written, and stops the writing by throwing. */
@@ -178,7 +171,7 @@ export class PieceWriter {
   /** Waits until no call is under way, so that memory and descriptor may be given back. Never rejects. */
   async settle(): Promise<void> {
     await this.#writing;
-    await this.#syncing;
+    await this.#sending;
   }
 
   async #write(piece: Piece): Promise<void> {
@@ -194,18 +187,23 @@ export class PieceWriter {
     this.#position += piece.length;
     piece.clear();
     this.#afterPiece(this.#position);
-    await this.#sync();
+    this.#send();
   }
 
-  /** Begins to send what is written to the disk once it is much, after what was sent before has arrived. */
-  async #sync(): Promise<void> {
-    if (this.#position - this.#syncedTo < SYNC_LENGTH) return;
-    await this.#syncing;
-    if (this.#failure !== undefined) return;
-    this.#syncedTo = this.#position;
-    this.#syncing = fdatasyncAsync(this.#descriptor).catch((error: unknown) => {
-      this.#failure = { error };
-    });
+  /**
+   * Sends what is written on its way to the disk, while more is written. Left to itself, Linux lets it come together until a
+   * fifth of the memory waits; the disk has nothing to do until then, and the flush at the end waits for all of it.
+   */
+  #send(): void {
+    const begin = this.#sentTo;
+    const length = this.#position - begin;
+    if (this.#sending !== undefined || length < PIECE_LENGTH) return;
+    this.#sentTo = this.#position;
+    this.#sending = optionalBinding()
+      ?.startWriteback(this.#descriptor, begin, length)
+      .then(() => {
+        this.#sending = undefined;
+      });
   }
 }
 

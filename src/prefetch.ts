@@ -11,7 +11,7 @@ import { covers, largeRanges, NETWORK_STEP_BYTES, STEP_BYTES, type Step, stepsOf
 
 /** How a prefetch runs. */
 export interface PrefetchOptions {
-  /** Rejects the promise with the signal's reason, at once; steps under way, of at most 64 MiB each, end by themselves. */
+  /** Rejects the promise with the signal's reason, at once; steps under way, of at most 32 MiB each, end by themselves. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Hears after each step how many bytes are in memory, of how many; the last call has both equal. Where it returns a promise,

@@ -4,10 +4,10 @@
 import { lengthOf } from './source.js';
 
 /**
- * Bytes of one step, at multiples of which files are cut: a fast disk needs some 20 milliseconds for it, and waits a part of
+ * Bytes of one step, at multiples of which files are cut: a fast disk needs some 10 milliseconds for it, and waits a part of
  * one for the event loop to ask for the next.
  */
-export const STEP_BYTES = 2 ** 26;
+export const STEP_BYTES = 2 ** 25;
 
 /** The same over a network: a step that has begun is not given up. */
 export const NETWORK_STEP_BYTES = 2 ** 24;
